@@ -1,0 +1,306 @@
+"""The command line: the only place that reads argv, prints, writes files and decides exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from gelu_lint import __version__
+from gelu_lint.config import BadConfig, did_you_mean, settings_for
+from gelu_lint.model import SEVERITIES
+from gelu_lint.options import OPTIONS, Option
+from gelu_lint.runner import Outcome, Run, run, run_text
+from gelu_lint.source import Unreadable, decode, unified_patch, write
+
+CLEAN, FINDINGS, FAILED = 0, 1, 2
+
+_EXIT = """
+exit codes: 0 nothing to report; 1 findings (fix: findings remain, fix --diff: something would change);
+2 the job could not be done (bad option, missing path, broken configuration)
+"""
+_COMMANDS = {
+    "check": "report findings",
+    "fix": "apply fixes; plain `fix` applies those that change no value",
+    "inventory": "list every GELU: where it is, which function, whether that is stated",
+    "explain": "explain a rule",
+    "rules": "list the rules",
+    "config": "print the resolved settings and where each came from",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with a did-you-mean for options and commands."""
+
+    def error(self, message: str) -> NoReturn:
+        words = [word for word in sys.argv[1:] if word.startswith("--") and word.split("=")[0] in message]
+        hint = ""
+        if "unrecognized arguments" in message and words:
+            hint = did_you_mean(words[0].split("=")[0], self._option_string_actions)
+        self.exit(FAILED, f"{self.prog}: {message}{hint}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="gelu-lint", description="Which GELU is this? A linter and fixer for the GELU activation in model code.",
+        epilog=_EXIT, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"gelu-lint {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True, parser_class=_Parser)
+    for name, text in _COMMANDS.items():
+        sub = commands.add_parser(
+            name, help=text, description=text.capitalize() + ".", epilog=_EXIT, allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        if name in ("check", "fix", "inventory"):
+            sub.add_argument("paths", nargs="*", help='files and directories (default: "."); "-" is standard input')
+        elif name == "explain":
+            sub.add_argument("code", help="a code such as GEL001, or a rule's name")
+        elif name == "rules":
+            sub.add_argument("--output-format", choices=("text", "markdown", "json"), default="text")
+        for option in OPTIONS:
+            if name in option.commands:
+                _add(sub, option)
+    return parser
+
+
+def _add(parser: argparse.ArgumentParser, option: Option) -> None:
+    flags: dict[str, Any] = {"help": option.help, "default": argparse.SUPPRESS, "dest": option.name}
+    if option.kind == "flag":
+        action = argparse.BooleanOptionalAction if option.config else "store_true"
+        parser.add_argument(f"--{option.name}", action=action, **flags)
+        return
+    if option.choices:
+        flags["choices"] = option.choices
+    else:
+        flags["metavar"] = option.metavar
+    kinds: dict[str, Callable[[str], object]] = {"codes": _codes, "list": _list, "integer": _count, "number": _delta}
+    if option.kind in kinds:
+        flags["type"] = kinds[option.kind]
+    action = "extend" if option.kind in ("codes", "list") else "store"
+    parser.add_argument(f"--{option.name}", action=action, **flags)
+
+
+def _list(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _codes(text: str) -> list[str]:
+    return [item.upper() for item in _list(text)]
+
+
+def _count(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def _delta(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 0")
+    return value
+
+
+def entry() -> NoReturn:
+    """The console script."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # Paths need not be valid text; what cannot be printed is escaped.
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        options = vars(_parser().parse_args(argv))
+        code = _command(options)
+        sys.stdout.flush()
+        return code
+    except BadConfig as fault:
+        _say(f"gelu-lint: {fault}")
+        return FAILED
+    except BrokenPipeError:
+        # The reader has seen enough; keep Python from complaining while it shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FINDINGS
+    except KeyboardInterrupt:
+        _say("gelu-lint: interrupted")
+        return 130
+
+
+def _command(options: dict[str, Any]) -> int:
+    command = options.pop("command")
+    if command == "explain":
+        return _explain(options["code"])
+    if command == "rules":
+        from gelu_lint.explain import table
+        from gelu_lint.registry import all_rules
+
+        _print(table(all_rules(), options["output_format"]))
+        return CLEAN
+    overrides = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items() if k != "paths"}
+    if command == "config":
+        return _config(overrides)
+    result, data = _run(options["paths"], overrides, command)
+    for problem in result.problems:
+        _say(f"gelu-lint: {problem}")
+    if command == "inventory":
+        from gelu_lint.inventory import render
+
+        _print(render(result, result.settings.values["output-format"]))
+        skipped = [finding for outcome in result.outcomes for finding in outcome.findings if finding.code == "GEL900"]
+        for finding in skipped:
+            _say(f"gelu-lint: {finding.path}:{finding.span.row}: {finding.message}")
+        return FAILED if result.problems else FINDINGS if skipped else CLEAN
+    code = _fix(result, overrides, data) if command == "fix" else _check(result)
+    return FAILED if result.problems else code
+
+
+def _run(paths: list[str], overrides: dict[str, Any], command: str) -> tuple[Run, bytes | None]:
+    """The run, and the bytes of standard input where that was read."""
+    name = overrides.get("stdin-filename")
+    if paths == ["-"] or (name and not paths):
+        data = sys.stdin.buffer.read()
+        return run_text(name or "-", data, overrides, command), data
+    if name or "-" in paths:
+        raise BadConfig("standard input cannot be combined with other paths")
+    return run(paths or ["."], overrides, command, _progress()), None
+
+
+def _progress() -> Callable[[int, int], None]:
+    """A counter on the terminal for long work, nothing anywhere else."""
+    if not sys.stderr.isatty():
+        return lambda done, total: None
+
+    def show(done: int, total: int) -> None:
+        if total > 100 and (done % 20 == 0 or done == total):
+            text = f"\r{done}/{total} files" if done < total else "\r" + " " * 30 + "\r"
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+    return show
+
+
+def _check(result: Run) -> int:
+    values = result.settings.values
+    findings = [finding for outcome in result.outcomes for finding in outcome.findings]
+    if values["statistics"]:
+        _print(_statistics(result))
+    else:
+        _render(result)
+    lowest = SEVERITIES.index(values["fail-on"])
+    failing = [finding for finding in findings if SEVERITIES.index(finding.severity) >= lowest]
+    return FINDINGS if failing and not values["exit-zero"] else CLEAN
+
+
+def _render(result: Run) -> None:
+    report = importlib.import_module(f"gelu_lint.reports.{result.settings.values['output-format']}")
+    _print(report.render(result, _colour()))
+
+
+def _colour() -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def _statistics(result: Run) -> Iterable[str]:
+    from gelu_lint.registry import rule
+
+    counts = Counter(finding.code for outcome in result.outcomes for finding in outcome.findings)
+    fixable = Counter(f.code for outcome in result.outcomes for f in outcome.findings if f.fix and f.fix.safe)
+    if result.settings.values["output-format"] == "json":
+        yield json.dumps([{"code": c, "count": n, "safe_fixes": fixable[c]} for c, n in counts.most_common()], indent=2)
+        return
+    for code, count in counts.most_common():
+        known = rule(code)
+        yield f"{count:>6}  {code}  {known.name if known else ''}" + (f"  [{fixable[code]} safe]" if fixable[code] else "")
+
+
+def _fix(result: Run, overrides: dict[str, Any], data: bytes | None) -> int:
+    changed = [outcome for outcome in result.outcomes if outcome.text is not None]
+    for outcome in result.outcomes:
+        if outcome.reason:
+            _say(f"gelu-lint: {outcome.path}: left as it is: {outcome.reason}")
+    gone = sum(outcome.gone for outcome in changed)
+    left = sum(len(outcome.findings) for outcome in result.outcomes)
+    words = f"{gone} finding{'s' * (gone != 1)} in {len(changed)} file{'s' * (len(changed) != 1)}"
+    if overrides.get("diff"):
+        for outcome in changed:
+            _bytes(unified_patch(_relative(outcome.path), outcome.before, _after(outcome)))
+        _say(f"Would fix {words}; {left} would remain.")
+        return FINDINGS if changed else CLEAN
+    failed = False
+    if data is not None:
+        _bytes(_after(changed[0]) if changed else data)
+    else:
+        failed = not all([_write(outcome) for outcome in changed])
+        _render(result)
+    _say(f"Fixed {words}; {left} remain.")
+    return FAILED if failed else FINDINGS if left else CLEAN
+
+
+def _after(outcome: Outcome) -> bytes:
+    return decode(outcome.path, outcome.before).encode(outcome.text or "")
+
+
+def _relative(path: str) -> str:
+    """The path as a patch names it: from here, where it lies below."""
+    shown = os.path.relpath(path) if os.path.isabs(path) else os.path.normpath(path)
+    return shown.replace(os.sep, "/")
+
+
+def _bytes(data: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+
+
+def _write(outcome: Outcome) -> bool:
+    try:
+        write(decode(outcome.path, outcome.before), outcome.text or "")
+    except Unreadable as fault:
+        _say(f"gelu-lint: {outcome.path}: not written: {fault.message}")
+        return False
+    return True
+
+
+def _explain(code: str) -> int:
+    from gelu_lint.explain import explain
+    from gelu_lint.registry import all_rules, rule
+
+    found = rule(code)
+    if found is None:
+        names = [name for known in all_rules() for name in (known.code, known.name)]
+        raise BadConfig(f"no rule {code!r}{did_you_mean(code, names)}; `gelu-lint rules` lists them")
+    _print(explain(found))
+    return CLEAN
+
+
+def _config(overrides: dict[str, Any]) -> int:
+    settings = settings_for(".", overrides)
+    for option in OPTIONS:
+        if option.config:
+            value = settings.values[option.name]
+            value = list(value) if isinstance(value, tuple) else value
+            _print([f"{option.name} = {json.dumps(value)}  # {settings.origin.get(option.name, 'default')}"])
+    return CLEAN
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line)
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr)

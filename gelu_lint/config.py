@@ -1,0 +1,166 @@
+"""Settings of a run: defaults, then the nearest pyproject.toml with a [tool.gelu-lint] table, then the command line."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, cast
+
+from gelu_lint.options import FLAVOURS_OF_POLICY, OPTIONS, Option
+
+_ROOT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_MARK = b"tool.gelu-lint"
+
+
+class BadConfig(Exception):
+    """A setting that cannot be used; the message says where, what is wrong, and what was perhaps meant."""
+
+
+class Settings(NamedTuple):
+    """Resolved settings for the files below one directory. ``root`` anchors path patterns; ``origin`` says by name
+    where each value that is no default came from."""
+
+    root: str
+    values: Mapping[str, Any]
+    origin: Mapping[str, str]
+
+    def codes(self, name: str) -> tuple[str, ...]:
+        """The value of an option that lists codes or patterns."""
+        return cast("tuple[str, ...]", self.values[name])
+
+    @property
+    def policy(self) -> str:
+        """The flavour that the project decided on, "" where it did not."""
+        return FLAVOURS_OF_POLICY.get(self.values["approximate"], "")
+
+    @property
+    def exclude(self) -> tuple[str, ...]:
+        """Path patterns to skip."""
+        return (*self.codes("exclude"), *self.codes("extend-exclude"))
+
+
+def settings_for(directory: str, overrides: Mapping[str, Any]) -> Settings:
+    """Settings of the files in ``directory``; ``overrides`` are options from the command line.
+
+    Raises BadConfig for a file that is no TOML, an unknown key or a value of the wrong type.
+    """
+    explicit = overrides.get("config")
+    if overrides.get("isolated"):
+        path = ""
+    elif explicit:
+        path = os.path.abspath(explicit)
+        if not os.path.isfile(path):
+            raise BadConfig(f"{explicit}: no such file")
+    else:
+        path = _nearest(os.path.abspath(directory))
+    values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
+    origin: dict[str, str] = {}
+    if path:
+        table = _read(path)
+        values.update(table)
+        origin.update(dict.fromkeys(table, path))
+    values.update(overrides)
+    origin.update(dict.fromkeys(overrides, "command line"))
+    return Settings(os.path.dirname(path) if path else os.getcwd(), values, origin)
+
+
+@functools.cache
+def project_root(directory: str) -> str:
+    """The nearest directory at or above ``directory`` that looks like a project; ``directory`` itself if none does."""
+    at = os.path.abspath(directory)
+    while True:
+        if any(os.path.exists(os.path.join(at, name)) for name in _ROOT_FILES):
+            return at
+        above = os.path.dirname(at)
+        if above == at:
+            return os.path.abspath(directory)
+        at = above
+
+
+@functools.cache
+def _nearest(directory: str) -> str:
+    """The nearest pyproject.toml at or above ``directory`` that configures us, "" if there is none."""
+    path = os.path.join(directory, "pyproject.toml")
+    try:
+        with open(path, "rb") as file:
+            if _MARK in file.read():
+                return path
+    except OSError:
+        pass
+    above = os.path.dirname(directory)
+    return "" if above == directory else _nearest(above)
+
+
+@functools.cache
+def _read(path: str) -> dict[str, Any]:
+    try:
+        import tomllib
+    except ModuleNotFoundError:
+        import tomli as tomllib
+    try:
+        with open(path, "rb") as file:
+            data = tomllib.load(file)
+    except OSError as error:
+        raise BadConfig(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadConfig(f"{path}: not valid TOML: {error}") from None
+    tool = data.get("tool")
+    table = tool.get("gelu-lint", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise BadConfig(f"{path}: [tool.gelu-lint] must be a table")
+    known = {option.name: option for option in OPTIONS if option.config}
+    values = {}
+    for key, value in table.items():
+        option = known.get(key)
+        if option is None:
+            raise BadConfig(f"{path}: [tool.gelu-lint] has no option {key!r}{did_you_mean(key, known)}")
+        values[key] = _checked(option, value, f"{path}: {key}")
+    return values
+
+
+def _checked(option: Option, value: object, where: str) -> object:
+    kinds: dict[str, tuple[type, str]] = {
+        "codes": (list, "a list of codes"),
+        "list": (list, "a list of strings"),
+        "flag": (bool, "true or false"),
+        "choice": (str, "one of " + ", ".join(option.choices)),
+        "text": (str, "a string"),
+        "integer": (int, "a whole number"),
+        "table": (dict, "a table of lists"),
+    }
+    kind, wanted = kinds[option.kind]
+    wrong = not isinstance(value, kind) or (kind is int and isinstance(value, bool))
+    if isinstance(value, list):
+        wrong = wrong or not all(isinstance(item, str) for item in value)
+    if isinstance(value, dict):
+        lists = all(isinstance(v, list) and all(isinstance(item, str) for item in v) for v in value.values())
+        wrong = wrong or not lists
+    if wrong:
+        raise BadConfig(f"{where} must be {wanted}, not {value!r}")
+    if option.choices and value not in option.choices:
+        raise BadConfig(f"{where} must be {wanted}, not {value!r}{did_you_mean(str(value), option.choices)}")
+    if isinstance(value, int) and not isinstance(value, bool) and value < 0:
+        raise BadConfig(f"{where} must not be negative")
+    return tuple(value) if isinstance(value, list) else value
+
+
+def check_codes(settings: Settings, known: Iterable[str]) -> None:
+    """Raises BadConfig if an option names a code, or prefix of codes, that no rule has."""
+    codes = tuple(known)
+    listed = [(name, code) for name in ("select", "extend-select", "ignore") for code in settings.codes(name)]
+    for pattern, ignored in settings.values["per-file-ignores"].items():
+        listed += [(f"per-file-ignores {pattern!r}", code) for code in ignored]
+    for name, code in listed:
+        if not code or not any(rule.startswith(code) for rule in codes):
+            where = settings.origin.get(name.split()[0], "")
+            raise BadConfig(f"{where}: {name}: no rule has the code {code!r}{did_you_mean(code, codes)}")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A question that names the closest known word, "" if none is close."""
+    import difflib
+
+    close = difflib.get_close_matches(word.upper(), {name.upper(): name for name in known}, 1, 0.6)
+    names = {name.upper(): name for name in known}
+    return f" (did you mean {names[close[0]]!r}?)" if close else ""

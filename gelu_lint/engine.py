@@ -1,0 +1,131 @@
+"""One file, from its text to facts and from facts to findings. Pure: no file is touched here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gelu_lint.imports import import_edit
+from gelu_lint.model import Bound, Fault, FileSummary, Finding, Project, Site, Span, Use
+from gelu_lint.scan import Scan, Statement, scan
+from gelu_lint.screen import NEEDLES
+from gelu_lint.skeleton import skeleton
+from gelu_lint.source import Source
+from gelu_lint.suppress import directives, silence
+
+#: Needles that keep a whole file: what the fixer parses to prove a result.
+WHOLE = ("",)
+
+
+def summarise(source: Source, needles: tuple[str, ...] = NEEDLES) -> FileSummary:
+    """The facts of one Python file. Parts that cannot be read become faults; nothing is raised for any text."""
+    scanned = scan(source.text)
+    bones = skeleton(source.text, scanned, needles)
+    faults = [_fault(row, end_row, f"skipped: {reason}") for row, end_row, reason in bones.skipped]
+    summary = FileSummary(
+        source.path,
+        directives=tuple(directives(source.text, scanned)),
+        import_at=_import_at(source.text, scanned),
+        newline=source.newline,
+        joins=scanned.joins,
+        faults=tuple(faults),
+    )
+    return _parsed(summary, bones.text, source, scanned) if bones.text.strip() else summary
+
+
+def _fault(row: int, end_row: int, message: str) -> Fault:
+    return Fault(Span(row, 0, end_row, 0), message)
+
+
+def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> FileSummary:
+    """``summary`` with the facts of the statements in ``text``. LibCST is imported here, and only here."""
+    from gelu_lint.sites.absent import Absences
+    from gelu_lint.sites.calls import Calls
+    from gelu_lint.sites.draft import Draft
+    from gelu_lint.tree.names import Names
+    from gelu_lint.tree.parse import Unparsable, parse
+    from gelu_lint.tree.place import offsets
+    from gelu_lint.tree.walk import Walk
+
+    try:
+        module = parse(text)
+        names = Names(module)
+        walk = Walk(module, names.scopes)
+        calls, absences = Calls(walk, names), Absences(walk, names)
+        walk.run((calls, absences))
+        wanted = [*calls.nodes(), *absences.nodes()]
+        placed = offsets(module, wanted) if wanted else {}
+    except Unparsable as fault:
+        return _unparsable(summary, source, fault.row, fault.column, fault.message)
+    except RecursionError:
+        return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
+    draft = Draft(text, scan(text).rows, [(line.row, line.end_row) for line in scanned.logical], placed)
+    bound = tuple(sorted(Bound(name, target) for name, target in names.at_hand().items()))
+    sites: tuple[Site, ...] = tuple(calls.sites(draft))
+    uses: tuple[Use, ...] = tuple(absences.uses(draft))
+    return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(names.taken)))
+
+
+def _unparsable(summary: FileSummary, source: Source, row: int, column: int, message: str) -> FileSummary:
+    line = source.line(row) if row <= len(source.rows) else ""
+    hint = " (a print statement: Python 2?)" if line.lstrip().startswith("print ") else ""
+    span = Span(row, min(column, len(line)), row, len(line))
+    return summary._replace(faults=(*summary.faults, Fault(span, f"file skipped: {message}{hint}")))
+
+
+def unreadable(path: str, message: str, row: int = 1) -> FileSummary:
+    """The summary of a file whose text could not be had."""
+    return FileSummary(path, faults=(_fault(row, row, f"file skipped: {message}"),))
+
+
+def judge(summary: FileSummary, project: Project, codes: Sequence[str]) -> list[Finding]:
+    """The findings of the rules ``codes`` on one file, in source order, without those that a directive silences."""
+    from gelu_lint.registry import all_rules
+
+    rules = [rule for rule in all_rules() if rule.code in codes]
+    found = [finding for rule in rules if not rule.late for finding in rule.check(summary, project)]
+    known = [rule.code for rule in all_rules()]
+    kept, seen = silence(found, summary.directives, project.judged, known)
+    summary = summary._replace(directives=seen)
+    kept += [finding for rule in rules if rule.late for finding in rule.check(summary, project)]
+    return sorted((_completed(f, summary) for f in kept), key=lambda f: (f.span, f.code, f.message))
+
+
+def _completed(finding: Finding, summary: FileSummary) -> Finding:
+    """``finding`` with what follows from its file: the row for a noqa, and the imports of its fix."""
+    row = finding.span.row
+    finding = finding._replace(noqa_row=next((last for first, last in summary.joins if first <= row <= last), row))
+    if finding.fix is not None and finding.fix.needs:
+        edit = import_edit(summary, finding.fix.needs)
+        finding = finding._replace(fix=finding.fix._replace(imports=(edit,) if edit is not None else ()))
+    return finding
+
+
+def _import_at(text: str, scanned: Scan) -> tuple[int, int, int]:
+    """Before the first import that follows docstring and ``__future__``, if it opens the file; else after these."""
+    row, before = 1, 0
+    for statement in scanned.statements:
+        if _is_docstring(text, scanned, statement) and row == 1:
+            row, before = statement.end_row + 1, 1
+        elif statement.kind == "import":
+            if "__future__" not in _lines(text, scanned, statement):
+                return statement.row, 0, 0
+            row, before = statement.end_row + 1, 1
+        else:
+            first = statement.row if row == 1 else row
+            blank = first - 1 < len(scanned.rows) and not _row(text, scanned, first).strip()
+            return first, before, 0 if blank else 1
+    return row, before, 0
+
+
+def _is_docstring(text: str, scanned: Scan, statement: Statement) -> bool:
+    return statement.kind == "simple" and _lines(text, scanned, statement).lstrip("rRuU")[:1] in ("'", '"')
+
+
+def _lines(text: str, scanned: Scan, statement: Statement) -> str:
+    end = scanned.rows[statement.end_row] if statement.end_row < len(scanned.rows) else len(text)
+    return text[scanned.rows[statement.row - 1] : end]
+
+
+def _row(text: str, scanned: Scan, row: int) -> str:
+    end = scanned.rows[row] if row < len(scanned.rows) else len(text)
+    return text[scanned.rows[row - 1] : end]

@@ -1,0 +1,1 @@
+"""Rows only: what each framework provides, defaults to, and never had."""

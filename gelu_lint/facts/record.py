@@ -1,0 +1,91 @@
+"""The shape of a row: one callable that computes a GELU, or one name that does not exist."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Literal = str | int | float | bool | None
+
+
+class Callable(NamedTuple):
+    """A public callable and the flavour that it computes.
+
+    name        canonical full name; ``aliases`` are its other public paths
+    kind        function, class (call it to get a module) or op
+    flavour     what a call computes that leaves the choosing argument out
+    keyword     the argument that chooses, "" where there is none; ``position`` its index among positional arguments
+                (inputs count), None where it is keyword-only
+    values      each valid value and its flavour; ``default`` is one of them
+    wrong       what any other value does: "raises" (``error`` names the exception), or "truthy" (truthiness decides)
+    parameters  keywords that are accepted, () where that is not recorded
+    dummy       an argument that is accepted and ignored, with its position
+    since       first version of the framework with the choosing argument
+    source      where the row was read or measured
+    """
+
+    name: str
+    framework: str
+    kind: str
+    flavour: str
+    source: str
+    aliases: tuple[str, ...] = ()
+    keyword: str = ""
+    position: int | None = None
+    values: tuple[tuple[Literal, str], ...] = ()
+    default: Literal = None
+    wrong: str = "raises"
+    error: str = ""
+    parameters: tuple[str, ...] = ()
+    dummy: tuple[str, int] | None = None
+    since: tuple[int, ...] = ()
+
+    @property
+    def keyword_only(self) -> bool:
+        """Whether the choosing argument cannot be given by position."""
+        return bool(self.keyword) and self.position is None
+
+    def flavour_of(self, value: Literal) -> str:
+        """The flavour that ``value`` selects; "" where it is no valid value (type included: True is not 1)."""
+        return next((f for v, f in self.values if v == value and type(v) is type(value)), "")
+
+    def value_for(self, flavour: str) -> Literal:
+        """The value that selects ``flavour``. Raises LookupError where none does."""
+        for value, selected in self.values:
+            if selected == flavour:
+                return value
+        raise LookupError(flavour)
+
+    def can_select(self, flavour: str) -> bool:
+        """Whether some value of the choosing argument selects ``flavour``."""
+        return any(selected == flavour for _, selected in self.values)
+
+
+class Absent(NamedTuple):
+    """A name that people write and that does not exist.
+
+    name      full name, or a module followed by ".*gelu*" for every GELU-like name that it does not have
+    error     what using it raises, as the framework words it
+    instead   full name to write, "" where there is none that means the same
+    package   distribution whose version decides, "" where no version has it
+    gone      first version without the name
+    missing   last version known to lack a name that came later; reported only where the declared floor is that low
+    """
+
+    name: str
+    error: str
+    source: str
+    instead: str = ""
+    package: str = ""
+    gone: tuple[int, ...] = ()
+    missing: tuple[int, ...] = ()
+
+
+class Refused(NamedTuple):
+    """A value that a callable refuses: argument ``keyword`` at ``position`` (None: keyword-only)."""
+
+    name: str
+    keyword: str
+    position: int | None
+    values: tuple[str, ...]
+    error: str
+    source: str

@@ -1,0 +1,90 @@
+"""Fixes become new text: edits on the original, round by round until nothing is left to apply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from gelu_lint.engine import WHOLE, judge, summarise
+from gelu_lint.imports import import_edit, line
+from gelu_lint.model import Edit, FileSummary, Finding, Need, Project
+from gelu_lint.source import Source, decode
+
+_ROUNDS = 10
+
+
+class Fixed(NamedTuple):
+    """A file after its fixes: the new text, how many findings are gone, what is left, and why nothing was done."""
+
+    text: str
+    gone: int
+    left: tuple[Finding, ...]
+    reason: str = ""
+
+
+def fix(source: Source, project: Project, codes: Sequence[str], delta: float, unsafe: bool) -> Fixed:
+    """Apply the allowed fixes of ``codes`` until none is left, at most ten rounds.
+
+    The whole text is parsed and linted after each round. If it does not parse, the file is left as it was.
+    """
+    summary = summarise(source, WHOLE)
+    first = judge(summary, project, codes)
+    faults = summary.faults
+    if any(fault.message.startswith("file skipped") for fault in faults):
+        return Fixed(source.text, 0, tuple(judge(summarise(source), project, codes)), "it does not parse as a whole")
+    current, found = source, first
+    for _ in range(_ROUNDS):
+        edits = _chosen(summary, found, delta, unsafe)
+        text = apply(current, edits)
+        if text == current.text:
+            break
+        current = decode(source.path, source.encode(text))
+        summary = summarise(current, WHOLE)
+        if len(summary.faults) > len(faults):
+            return Fixed(source.text, 0, tuple(first), "the fixed text would not parse; please report this")
+        found = judge(summary, project, codes)
+    return Fixed(current.text, max(0, len(first) - len(found)), tuple(found))
+
+
+def apply(source: Source, edits: Iterable[Edit]) -> str:
+    """The text of ``source`` with non-overlapping ``edits`` applied; every other character stays as it is."""
+    text = source.text
+    for start, end, content in sorted(((*_offsets(source, edit), edit.content) for edit in edits), reverse=True):
+        text = text[:start] + content + text[end:]
+    return text
+
+
+def _offsets(source: Source, edit: Edit) -> tuple[int, int]:
+    span = edit.span
+    return source.offset(span.row, span.column), source.offset(span.end_row, span.end_column)
+
+
+def _chosen(summary: FileSummary, found: Iterable[Finding], delta: float, unsafe: bool) -> list[Edit]:
+    """Edits of this round: whole fixes that neither overlap nor touch another's, and one edit for all imports."""
+    taken: list[Edit] = []
+    needs: dict[str, Need] = {}
+    for finding in found:
+        wanted = finding.fix
+        if wanted is None or not wanted.edits or not wanted.allowed(delta, unsafe):
+            continue
+        union = {**needs, **{_local(need): need for need in wanted.needs}}
+        if any(union[name] != need for name, need in needs.items()):
+            continue
+        place = import_edit(summary, union.values())
+        if any(_touch(edit, other) for edit in wanted.edits for other in taken):
+            continue
+        if place is not None and any(_touch(place, edit) for edit in (*taken, *wanted.edits)):
+            continue
+        taken += wanted.edits
+        needs = union
+    place = import_edit(summary, needs.values())
+    return [*taken, place] if place is not None else taken
+
+
+def _local(need: Need) -> str:
+    """The name that a needed import binds, or the import itself where names cannot clash."""
+    return need.alias or need.name or line(need)
+
+
+def _touch(a: Edit, b: Edit) -> bool:
+    return a.span[:2] <= b.span[2:] and b.span[:2] <= a.span[2:]

@@ -1,0 +1,49 @@
+"""Building blocks of fixes: text edits at the anchors that facts carry."""
+
+from __future__ import annotations
+
+from gelu_lint.facts.record import Callable
+from gelu_lint.model import Argument, Edit, Project, Site, Slot, Span, Value
+
+
+def spell(value: Value, quote: str) -> str:
+    """``value`` as source, strings in the quote of the file."""
+    return f"{quote}{value}{quote}" if isinstance(value, str) else repr(value)
+
+
+def insert(slot: Slot | None, keyword: str, value: Value, quote: str) -> Edit | None:
+    """The edit that adds ``keyword=value`` to a call, None where there is no place for it."""
+    if slot is None:
+        return None
+    return Edit(slot.span, f"{slot.before}{keyword}={spell(value, quote)}{slot.after}")
+
+
+def before(span: Span, text: str) -> Edit:
+    """The edit that puts ``text`` in front of ``span``."""
+    return Edit(Span(span.row, span.column, span.row, span.column), text)
+
+
+def remove(argument: Argument, arguments: tuple[Argument, ...]) -> Edit:
+    """The edit that takes one argument out of a call, with the comma that parted it from its neighbour."""
+    index = arguments.index(argument)
+    span = argument.span
+    if index > 0:
+        left = arguments[index - 1].span
+        return Edit(Span(left.end_row, left.end_column, span.end_row, span.end_column), "")
+    if len(arguments) > 1:
+        right = arguments[1].span
+        return Edit(Span(span.row, span.column, right.row, right.column), "")
+    return Edit(span, "")
+
+
+def can_choose(row: Callable, project: Project) -> bool:
+    """Whether every declared version of the framework has the choosing argument."""
+    floor = project.floor(row.framework)
+    return floor is None or not row.since or floor >= row.since
+
+
+def default_of(site: Site, row: Callable, policy: str) -> tuple[Value, str]:
+    """The value to write where none is given, and its flavour: the policy's if the callable has it, else today's."""
+    if policy and row.can_select(policy):
+        return row.value_for(policy), policy
+    return row.default, row.flavour

@@ -1,0 +1,53 @@
+"""Names at hand for a fix, and the import lines that its needs come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gelu_lint.model import Edit, FileSummary, Need, Span
+
+#: How people import what fixes rely on; anything else is ``from module import name``.
+_HABITS = {
+    "math": Need("math"),
+    "torch.nn.functional": Need("torch.nn.functional", alias="F"),
+}
+
+
+def reach(file: FileSummary, full: str) -> tuple[str, tuple[Need, ...]] | None:
+    """An expression for the public name ``full`` that is safe anywhere in ``file``, and the imports that it needs.
+
+    A name that is at hand is used; else the usual import, under a name that nothing in the file binds. None where
+    every name is taken.
+    """
+    at_hand = {bound.target: bound.name for bound in file.bound}
+    parts = full.split(".")
+    for length in range(len(parts), 0, -1):
+        name = at_hand.get(".".join(parts[:length]))
+        if name is not None:
+            return ".".join((name, *parts[length:])), ()
+    module, last = full.rpartition(".")[::2]
+    used = {*file.taken, *(bound.name for bound in file.bound)}
+    habit = _HABITS.get(module, Need(module, last))
+    for need in (habit, Need(module, last), Need(module)):
+        name = need.alias or need.name or need.module.split(".")[0]
+        if name not in used:
+            return (last if need.name else f"{need.alias or need.module}.{last}"), (need,)
+    return None
+
+
+def line(need: Need) -> str:
+    """The import statement for one need."""
+    alias = f" as {need.alias}" if need.alias else ""
+    if need.name:
+        return f"from {need.module} import {need.name}{alias}"
+    return f"import {need.module}{alias}"
+
+
+def import_edit(file: FileSummary, needs: Iterable[Need]) -> Edit | None:
+    """One edit that adds every needed import once, after docstring and ``__future__``; None if nothing is needed."""
+    lines = sorted({line(need) for need in needs}, key=lambda text: (text.startswith("from"), text))
+    if not lines:
+        return None
+    row, before, after = file.import_at
+    text = file.newline * before + "".join(f"{text}{file.newline}" for text in lines) + file.newline * after
+    return Edit(Span(row, 0, row, 0), text)

@@ -1,0 +1,236 @@
+"""The records that flow through gelu-lint: facts about a file, and what rules say of them.
+
+Facts hold only str, int, float, bool, None and tuples of them, so that one codec can serve the process pool and a
+cache. Rows are 1-based; columns are 0-based and count code points (reports print columns from 1).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+#: A literal as it stands in source; what no literal can say is not a Value.
+Value = str | int | float | bool | None
+
+SEVERITIES = ("info", "warning", "error")
+
+
+class Span(NamedTuple):
+    """A stretch of text from (row, column) up to, not including, (end_row, end_column)."""
+
+    row: int
+    column: int
+    end_row: int
+    end_column: int
+
+
+class Edit(NamedTuple):
+    """Replace the text of ``span`` by ``content``; an empty span inserts."""
+
+    span: Span
+    content: str
+
+
+class Need(NamedTuple):
+    """An import that a fix relies on: ``from module import name``, or ``import module`` (as alias) without a name."""
+
+    module: str
+    name: str = ""
+    alias: str = ""
+
+
+class Fix(NamedTuple):
+    """Text edits, with what they change.
+
+    ``delta`` is the largest change of any value over all real inputs (None: unbounded, 0: bit-identical, or today's
+    code raises). ``reach`` is "local" for a value that is spelled out, "interface" where the kind of an object changes.
+    ``imports`` are the edits that ``needs`` come to if this fix alone is applied.
+    """
+
+    message: str
+    edits: tuple[Edit, ...]
+    needs: tuple[Need, ...] = ()
+    delta: float | None = 0.0
+    reach: str = "local"
+    imports: tuple[Edit, ...] = ()
+
+    @property
+    def safe(self) -> bool:
+        """Whether plain ``fix`` applies it."""
+        return self.delta == 0 and self.reach == "local"
+
+    def allowed(self, delta: float, unsafe: bool) -> bool:
+        """Whether ``fix --allow-delta DELTA`` (or with ``--unsafe-fixes``) applies it."""
+        return unsafe or (self.reach == "local" and self.delta is not None and self.delta <= delta)
+
+
+class Finding(NamedTuple):
+    """What a rule reports. ``statement`` holds the first and last row of the statement around it."""
+
+    code: str
+    path: str
+    span: Span
+    message: str
+    severity: str
+    fix: Fix | None = None
+    data: tuple[tuple[str, Value], ...] = ()
+    related: tuple[tuple[str, Span, str], ...] = ()
+    statement: tuple[int, int] = (0, 0)
+    noqa_row: int = 0
+    cell: int | None = None
+
+
+class Argument(NamedTuple):
+    """One argument of a call as written; ``star`` is "", "*" or "**"."""
+
+    span: Span
+    value_span: Span
+    keyword: str
+    star: str
+    literal: bool
+    value: Value
+    text: str
+
+
+class Slot(NamedTuple):
+    """Where a keyword argument can be added to a call: ``before`` + argument + ``after`` goes to ``span``."""
+
+    span: Span
+    before: str
+    after: str
+
+
+class Site(NamedTuple):
+    """One place that claims to be, or turns out to be, a GELU.
+
+    spelling   call, reference (formula, string, config, graph, module, prose come with their recognisers)
+    form       how it is spelled: call, partial, super; argument, default, attribute, variable, table, element, return
+    key        the name it is given under: keyword, parameter, attribute, table key or variable; "" without one
+    consumer   the last name of the call that a reference is handed to, "" for any other form
+    callee     the canonical public name of what is called or referred to; ``written`` is the text in the file
+    flavour    erf, tanh, quick, … of this site as written; unknown where only the run decides or where it raises
+    given      how the choosing argument is given: absent, literal, constant, dynamic, unsure (stars), fixed (no argument)
+    guard      try, hasattr, version, raises or "": what protects the site from a name or value that does not exist
+    """
+
+    spelling: str
+    form: str
+    framework: str
+    callee: str
+    written: str
+    flavour: str
+    given: str
+    value: Value
+    span: Span
+    callee_span: Span
+    arguments: tuple[Argument, ...]
+    slot: Slot | None
+    key: str
+    consumer: str
+    symbol: str
+    guard: str
+    statement: tuple[int, int]
+    quote: str
+    error: float | None = None
+    parameter: float | None = None
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the flavour is stated where the function is used."""
+        return self.given not in ("absent", "unsure")
+
+
+class Use(NamedTuple):
+    """Something that a file does around GELUs.
+
+    kind       absent (``callee`` does not exist), refused (it refuses the value ``detail``), number (it refuses a Python
+               number; ``detail`` is the function that takes one)
+    form       call, reference, import (``callee`` is the last of several names) or sole (the only name of its import)
+    """
+
+    kind: str
+    callee: str
+    written: str
+    detail: str
+    span: Span
+    callee_span: Span
+    arguments: tuple[Argument, ...]
+    slot: Slot | None
+    form: str
+    symbol: str
+    guard: str
+    statement: tuple[int, int]
+    quote: str
+
+
+class Directive(NamedTuple):
+    """A comment that silences findings.
+
+    kind    noqa (its codes may belong to other tools too), ignore, file, or text (flake8 sees a noqa inside a string)
+    codes   what it names, each with its span; none for a bare noqa
+    rows    the physical rows it covers
+    span    the directive itself; ``cut`` what to delete, and ``rest`` what to leave there, to remove it
+    fault   why it does not do what it seems to, "" where it does
+    idle    codes that silenced nothing although their rules ran; filled in once they have
+    """
+
+    kind: str
+    codes: tuple[tuple[str, Span], ...]
+    rows: tuple[int, int]
+    span: Span
+    cut: Span
+    rest: str = ""
+    fault: str = ""
+    idle: tuple[str, ...] = ()
+
+
+class Bound(NamedTuple):
+    """A name that the top level of a file binds by an unconditional import (or alias), and to what."""
+
+    name: str
+    target: str
+
+
+class Fault(NamedTuple):
+    """A part of a file that could not be read, and why."""
+
+    span: Span
+    message: str
+
+
+class FileSummary(NamedTuple):
+    """All that rules and fixes may know of one file.
+
+    taken      every name that is bound anywhere in the file, at any level
+    bound      names at hand at module level (imports that nothing rebinds)
+    import_at  where a new import line goes: row, and the blank lines to put before and after it
+    newline    the line end that most rows have
+    joins      ranges of rows that flake8 reads as one line when it looks for a noqa
+    """
+
+    path: str
+    sites: tuple[Site, ...] = ()
+    uses: tuple[Use, ...] = ()
+    directives: tuple[Directive, ...] = ()
+    bound: tuple[Bound, ...] = ()
+    taken: tuple[str, ...] = ()
+    import_at: tuple[int, int, int] = (1, 0, 0)
+    newline: str = "\n"
+    joins: tuple[tuple[int, int], ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+
+class Project(NamedTuple):
+    """What the project decided and declared. ``files`` is None in a partial run."""
+
+    policy: str = ""
+    declared: tuple[tuple[str, tuple[int, ...] | None, tuple[int, ...] | None, bool], ...] = ()
+    judged: tuple[str, ...] = ()
+    files: tuple[FileSummary, ...] | None = None
+
+    def floor(self, package: str) -> tuple[int, ...] | None:
+        """The lowest version of ``package`` that the project accepts, None where it does not say."""
+        return next((low for name, low, _, _ in self.declared if name == package), None)
+
+    def ceiling(self, package: str) -> tuple[tuple[int, ...] | None, bool]:
+        """The highest version accepted, and whether that version itself is left out."""
+        return next(((high, open_) for name, _, high, open_ in self.declared if name == package), (None, True))

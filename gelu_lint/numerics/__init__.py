@@ -1,0 +1,1 @@
+"""Numbers and nothing else: exact flavours, their derivatives and how far apart they are."""

@@ -1,0 +1,87 @@
+"""For a person: each finding with its line, what the fix would do, and a summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from gelu_lint.model import SEVERITIES, Finding, Fix
+from gelu_lint.runner import Run
+
+_WIDTH = 160
+_COLOURS = {"error": "31", "warning": "33", "info": "36"}
+
+
+def render(run: Run, colour: bool) -> Iterator[str]:
+    """Lines for a terminal; ``colour`` adds ANSI sequences."""
+    for outcome in run.outcomes:
+        rows = dict(outcome.excerpts)
+        for finding in outcome.findings:
+            yield from _finding(finding, rows.get(finding.span.row), colour)
+    yield from summary(run)
+
+
+def _finding(finding: Finding, line: str | None, colour: bool) -> Iterator[str]:
+    span = finding.span
+    code, severity = finding.code, finding.severity
+    if colour:
+        code, severity = f"\033[1m{code}\033[0m", f"\033[{_COLOURS[severity]}m{severity}\033[0m"
+    place = f"{printable(finding.path)}:{span.row}:{span.column + 1}"
+    yield f"{place}: {code} {severity}  {printable(finding.message)}"
+    if line is not None and line.strip():
+        start = max(0, span.column - _WIDTH // 2) if len(line) > _WIDTH else 0
+        shown = line[start : start + _WIDTH]
+        last = span.end_column if span.end_row == span.row else len(line.rstrip())
+        pad = "".join("\t" if char == "\t" else " " for char in line[start : span.column])
+        number = f"{span.row:>5} | "
+        yield f"{number}{printable(shown)}"
+        marks = max(1, min(last, start + _WIDTH) - span.column)
+        yield f"{' ' * (len(number) - 2)}| {pad}{'^' * marks}"
+    if finding.fix is not None:
+        yield f"   fix: {printable(finding.fix.message)}    {effect(finding.fix)}"
+
+
+def effect(fix: Fix) -> str:
+    """What applying a fix changes, and what it takes to have it applied."""
+    if fix.delta is None:
+        change = "changes values without bound"
+    elif fix.delta:
+        change = f"changes values by up to {fix.delta:.2e}"
+    else:
+        change = "bit-identical, or today's code raises"
+    if fix.reach != "local":
+        return f"{change}; changes an interface (--unsafe-fixes)"
+    if fix.delta:
+        return f"{change} (--allow-delta {fix.delta * 1.01:.1g})" if fix.delta < 1 else f"{change} (--unsafe-fixes)"
+    return f"{change} (gelu-lint fix)" if fix.delta == 0 else f"{change} (--unsafe-fixes)"
+
+
+def summary(run: Run) -> Iterator[str]:
+    """How many findings of each severity, in how many files, and how many ``fix`` would mend."""
+    findings = [finding for outcome in run.outcomes for finding in outcome.findings]
+    files = plural(run.files, "file")
+    if not findings:
+        yield f"No findings in {files}."
+        return
+    counts = Counter(finding.severity for finding in findings)
+    parts = ", ".join(plural(counts[s], s, s) if s == "info" else plural(counts[s], s)
+                      for s in reversed(SEVERITIES) if counts[s])  # fmt: skip
+    text = f"{plural(len(findings), 'finding')} ({parts}) in {files}."
+    safe = sum(finding.fix is not None and finding.fix.safe for finding in findings)
+    other = sum(finding.fix is not None and not finding.fix.safe for finding in findings)
+    if safe:
+        text += f" `gelu-lint fix` mends {safe} bit-identically"
+        text += f"; {other} more with --allow-delta or --unsafe-fixes." if other else "."
+    elif other:
+        text += f" {other} can be mended with --allow-delta or --unsafe-fixes."
+    yield text
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """``count`` with its noun."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def printable(text: str) -> str:
+    """``text`` without control characters, which could steer the terminal that it is shown on."""
+    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -1,0 +1,96 @@
+"""What a rule is: a check over facts, with its docs, examples and evidence in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from gelu_lint.model import FileSummary, Finding, Fix, Project, Site, Span, Use, Value
+
+Check = Callable[[FileSummary, Project], Iterable[Finding]]
+
+
+class Example(NamedTuple):
+    """A small file, and what the rule must say of it.
+
+    ``at`` lists "row:column" of each finding (columns from 1); empty means that no rule may say anything. ``fixed`` is
+    the text after the rule's fixes, ``delta`` and ``reach`` what each fix states. ``options`` go to [tool.gelu-lint],
+    ``dependencies`` to [project].
+    """
+
+    code: str
+    at: tuple[str, ...] = ()
+    fixed: str | None = None
+    delta: float | None = 0.0
+    reach: str = "local"
+    options: tuple[tuple[str, str], ...] = ()
+    dependencies: tuple[str, ...] = ()
+
+
+def bad(
+    code: str,
+    *,
+    at: str,
+    fixed: str | None = None,
+    delta: float | None = 0.0,
+    reach: str = "local",
+    options: Mapping[str, str] | None = None,
+    dependencies: tuple[str, ...] = (),
+) -> Example:
+    """A file in which the rule must report exactly at ``at`` ("row:column", several separated by spaces)."""
+    return Example(code, tuple(at.split()), fixed, delta, reach, tuple((options or {}).items()), dependencies)
+
+
+def good(
+    code: str, *, options: Mapping[str, str] | None = None, dependencies: tuple[str, ...] = ()
+) -> Example:
+    """A file in which no rule may report anything."""
+    return Example(code, options=tuple((options or {}).items()), dependencies=dependencies)
+
+
+def _nothing() -> None:
+    """Rules of the tool itself have no framework to run."""
+
+
+class Rule(NamedTuple):
+    """One judgement. ``doc`` is the docstring of its file, with the sections that ``explain`` prints.
+
+    evidence   runs the framework and asserts the harm of the bad example and its absence in the fixed one
+    policy     the rule enforces a chosen policy, rather than showing a harm
+    opt_in     off unless selected by name
+    project    needs the summaries of all files
+    late       judges what other rules found (suppressions), so it runs after them
+    """
+
+    code: str
+    name: str
+    summary: str
+    fix: str
+    severity: str
+    check: Check
+    doc: str
+    examples: tuple[Example, ...]
+    evidence: Callable[[], None] = _nothing
+    policy: bool = False
+    opt_in: bool = False
+    project: bool = False
+    late: bool = False
+
+
+def report(
+    code: str,
+    file: FileSummary,
+    at: Site | Use,
+    message: str,
+    severity: str,
+    fix: Fix | None = None,
+    *,
+    span: Span | None = None,
+    **data: Value,
+) -> Finding:
+    """A finding of rule ``code`` at a fact of ``file``; ``data`` is added to what the fact itself says."""
+    known: dict[str, Value] = {"symbol": at.symbol or None}
+    if isinstance(at, Site):
+        known |= {"flavour": at.flavour, "framework": at.framework}
+    items = tuple(sorted({**known, **data}.items()))
+    return Finding(code, file.path, span or at.span, message, severity, fix, items, statement=at.statement)

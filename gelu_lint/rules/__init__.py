@@ -1,0 +1,1 @@
+"""One file a rule: its docs, check, examples and evidence."""

@@ -1,0 +1,193 @@
+"""An argument that a GELU refuses, or that silently means another flavour than it says.
+
+## What it does
+Reports values and arguments that raise (`approximate=True`, `approximate="Tanh"`, `F.gelu(x, "tanh")` by position,
+`inplace=True` in torch) and values that are accepted but do not choose what they name (a truthy string where truthiness
+decides; timm's `GELU("tanh")`, which lands in a dummy argument and stays erf).
+
+## Why is this bad
+`nn.GELU(approximate=True)` constructs, and raises only at the first forward, perhaps after an hour of loading. The
+silent ones never raise: the model runs with a flavour that is off by up to 4.7e-4 from the one in the source.
+Code under `try`, `hasattr`, a version check or `pytest.raises` knows what it does, and is not reported.
+
+## Fix safety
+Where today's code raises, the fix writes the valid value that was meant: no running program changes. Where it runs, the
+fix makes the code compute what it says, and states the change (up to 4.7e-4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gelu_lint.facts.record import Callable
+from gelu_lint.facts.table import callables
+from gelu_lint.fixes import before, can_choose, insert, remove, spell
+from gelu_lint.imports import reach
+from gelu_lint.misuse import Misuse, misuse
+from gelu_lint.model import Edit, FileSummary, Finding, Fix, Need, Project, Site, Span
+from gelu_lint.numerics.flavours import between
+from gelu_lint.rule import Rule, bad, good, report
+
+
+def check(file: FileSummary, project: Project) -> Iterator[Finding]:
+    for site in file.sites:
+        wrong = None if site.guard else misuse(site)
+        if wrong is None:
+            continue
+        row = callables()[site.callee]
+        size = between(wrong.computes, wrong.meant).size if wrong.computes and wrong.meant else 0.0
+        severity = "error" if not wrong.computes else "warning" if size else "info"
+        fix = _fix(file, site, row, wrong, size) if can_choose(row, project) else None
+        yield report(
+            "GEL003", file, site, _message(site, row, wrong), severity, fix,
+            span=wrong.argument.span, claimed=wrong.meant or None, error=size or None,
+        )  # fmt: skip
+
+
+def _message(site: Site, row: Callable, wrong: Misuse) -> str:
+    error = row.error or "TypeError"
+    text = wrong.argument.text
+    if wrong.kind == "position":
+        return f"{site.written} takes {row.keyword} by keyword only; {text} by position raises TypeError"
+    if wrong.kind == "keyword":
+        return f"{site.written} has no argument {wrong.argument.keyword}: raises TypeError"
+    if wrong.kind == "dummy":
+        assert row.dummy is not None
+        return f"{text} lands in {row.dummy[0]}, which {site.written} ignores: it computes the {wrong.computes} GELU"
+    if wrong.kind == "truthy":
+        return f"{row.keyword}={text} is judged by its truth: {site.written} computes the {wrong.computes} GELU"
+    when = "its first forward" if row.kind == "class" else "the call"
+    return f"{row.keyword}={text} is no valid value: {when} raises {error}"
+
+
+def _fix(file: FileSummary, site: Site, row: Callable, wrong: Misuse, size: float | None) -> Fix | None:
+    if not row.keyword:
+        return _sibling(file, site, row, wrong, size)
+    if wrong.kind == "keyword":
+        return _keyword(site, row, wrong)
+    argument = wrong.argument
+    if wrong.kind == "position":
+        if len([a for a in site.arguments if not a.keyword]) > 2 or any(a.keyword == row.keyword for a in site.arguments):
+            return None
+        if not argument.literal or row.flavour_of(argument.value):
+            return Fix(f"pass {row.keyword} by keyword", (before(argument.span, f"{row.keyword}="),))
+        if not wrong.meant:
+            return None
+        text = f"{row.keyword}={spell(row.value_for(wrong.meant), site.quote)}"
+        return Fix(f"write {text}", (Edit(argument.span, text),))
+    if not wrong.meant or not argument.literal or not row.can_select(wrong.meant):
+        return None
+    value = row.value_for(wrong.meant)
+    return Fix(
+        f"write {row.keyword}={value!r}", (Edit(argument.value_span, spell(value, site.quote)),), delta=size
+    )
+
+
+def _keyword(site: Site, row: Callable, wrong: Misuse) -> Fix | None:
+    """An unknown keyword gives way to the choosing argument, or goes if that is there."""
+    argument = wrong.argument
+    if site.given in ("literal", "dynamic", "constant") or any(a.keyword == row.keyword for a in site.arguments):
+        return Fix(f"remove {argument.keyword}", (remove(argument, site.arguments),))
+    if site.given != "absent":
+        return None
+    if argument.keyword.startswith("appro"):
+        start = Span(argument.span.row, argument.span.column, argument.value_span.row, argument.value_span.column)
+        if argument.literal and not row.flavour_of(argument.value):
+            return None
+        return Fix(f"write {row.keyword}", (Edit(start, f"{row.keyword}="),))
+    text = f"{row.keyword}={spell(row.default, site.quote)}"
+    return Fix(f"write {text} instead", (Edit(argument.span, text),))
+
+
+def _sibling(file: FileSummary, site: Site, row: Callable, wrong: Misuse, size: float | None) -> Fix | None:
+    """A callable without the argument has a sibling for each flavour: call that one."""
+    module = row.name.rpartition(".")[0]
+    names = sorted(
+        r.name
+        for r in callables().values()
+        if r.name.rpartition(".")[0] == module and r.kind == row.kind and r.flavour == wrong.meant
+    )
+    if not names or site.form != "call":
+        return None
+    edits: tuple[Edit, ...] = (remove(wrong.argument, site.arguments),)
+    needs: tuple[Need, ...] = ()
+    if names[0] != row.name:
+        found = reach(file, names[0])
+        if found is None:
+            return None
+        edits, needs = (Edit(site.callee_span, found[0]), *edits), found[1]
+    return Fix(f"call {names[0]}", edits, needs, delta=size if wrong.computes else 0.0)
+
+
+def evidence() -> None:
+    """Each raising value raises, its replacement runs, and timm's dummy keeps erf."""
+    import torch
+    import torch.nn.functional as F
+
+    x = torch.linspace(-3, 3, 601)
+
+    def raises(call: object) -> bool:
+        try:
+            call()  # type: ignore[operator]
+        except (TypeError, RuntimeError):
+            return True
+        return False
+
+    for value in (True, False, None, "Tanh", "erf", "exact", ""):
+        module = torch.nn.GELU(value)  # type: ignore[arg-type]
+        assert raises(lambda module=module: module(x)), value
+        assert raises(lambda value=value: F.gelu(x, approximate=value)), value
+    assert raises(lambda: F.gelu(x, "tanh"))
+    assert raises(lambda: torch.nn.GELU(inplace=True))  # type: ignore[call-arg]
+    assert torch.isfinite(F.gelu(x, approximate="tanh")).all()
+
+
+RULE = Rule(
+    "GEL003",
+    "invalid-approximate",
+    "argument that raises, or silently means another flavour",
+    "the value that was meant: raising code → 0; running code → its error",
+    "error",
+    check,
+    __doc__,
+    examples=(
+        bad(
+            "import torch.nn.functional as F\n\n\ndef block(x):\n    return F.gelu(x, approximate=True)\n",
+            at="5:22",
+            fixed='import torch.nn.functional as F\n\n\ndef block(x):\n    return F.gelu(x, approximate="tanh")\n',
+        ),
+        bad(
+            "import torch.nn.functional as F\n\n\ndef block(x):\n    return F.gelu(x, 'tanh')\n",
+            at="5:22",
+            fixed="import torch.nn.functional as F\n\n\ndef block(x):\n    return F.gelu(x, approximate='tanh')\n",
+        ),
+        bad(
+            "from torch import nn\n\nact = nn.GELU(inplace=True)\n",
+            at="3:15",
+            fixed='from torch import nn\n\nact = nn.GELU(approximate="none")\n',
+        ),
+        bad(
+            'from torch import nn\n\nact = nn.GELU(approximate="tanh", inplace=True)\n',
+            at="3:35",
+            fixed='from torch import nn\n\nact = nn.GELU(approximate="tanh")\n',
+        ),
+        bad('from torch import nn\n\nact = nn.GELU(approximate="fast")\n', at="3:15"),
+        bad(
+            'from timm.layers import GELU\n\nact = GELU("tanh")\n',
+            at="3:12",
+            fixed="from timm.layers import GELUTanh\nfrom timm.layers import GELU\n\nact = GELUTanh()\n",
+            delta=4.73e-4,
+        ),
+        good('from torch import nn\n\nact = nn.GELU("tanh")\n'),
+        good(
+            "import pytest\nfrom torch import nn\n\n\ndef test_refuses_bool(x):\n    with pytest.raises(TypeError):\n"
+            "        nn.GELU(approximate=True)(x)\n"
+        ),
+        good(
+            "from torch import nn\n\ntry:\n    act = nn.GELU(approximate=True)\nexcept TypeError:\n"
+            '    act = nn.GELU(approximate="tanh")\n'
+        ),
+        good("from timm.layers import GELU\n\nact = GELU(inplace=True)\n"),
+    ),
+    evidence=evidence,
+)

@@ -1,0 +1,110 @@
+"""A GELU handed on un-called: whoever calls it gets the default flavour.
+
+## What it does
+Reports `act_layer=nn.GELU`, `act=F.gelu` and `self.act = F.gelu`: parameter defaults, arguments and attribute
+assignments that hold the bare class or function. Type tests, comparisons, annotations and registry tables are not uses.
+
+## Why is this bad
+The callee writes `act_layer()` and gets the framework's default, erf in torch and tanh in jax, with nothing in the text
+that says so. This is a policy rule: the code runs as it is.
+
+## Fix safety
+The fix hands on `partial(nn.GELU, approximate="none")`, which computes bit-identical values. But a `partial` is not the
+class: `act is F.gelu` and `isinstance(act, type)` become false, so code that dispatches on the object, such as
+the fast path of `nn.TransformerEncoderLayer`, takes another branch, and `torch.jit.script` refuses it. It changes an
+interface, so `fix` applies it only with `--unsafe-fixes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gelu_lint.facts.table import callables
+from gelu_lint.fixes import can_choose, default_of, spell
+from gelu_lint.imports import reach
+from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project
+from gelu_lint.numerics.flavours import between
+from gelu_lint.rule import Rule, bad, good, report
+
+_FORMS = {"default": "the default of {}", "argument": "an argument of {}", "attribute": "the attribute {}"}
+
+#: Calls that look at what they get, or file it under a name, rather than use it as an activation.
+_KEEPERS = ("register", "append", "add", "update", "insert", "extend", "count", "index", "replace", "swap")
+
+
+def check(file: FileSummary, project: Project) -> Iterator[Finding]:
+    for site in file.sites:
+        if site.spelling != "reference" or site.form not in _FORMS:
+            continue
+        row = callables()[site.callee]
+        if not row.keyword or any(word in _KEEPERS for word in site.consumer.lower().split("_")):
+            continue
+        value, flavour = default_of(site, row, project.policy)
+        found = reach(file, "functools.partial")
+        fix = None
+        if found is not None and can_choose(row, project):
+            name, needs = found
+            text = f"{name}({site.written}, {row.keyword}={spell(value, site.quote)})"
+            delta = between(row.flavour, flavour).size
+            fix = Fix(f"hand on {text}", (Edit(site.span, text),), needs, delta=delta, reach="interface")
+        where = _FORMS[site.form].format(site.key or site.consumer)
+        message = f"{site.written} un-called as {where}: whoever calls it gets the {row.flavour} GELU by default"
+        yield report("GEL005", file, site, message, "info", fix, claimed=None)
+
+
+def evidence() -> None:
+    """The callee instantiates the default; the partial computes the same bits and is another kind of object."""
+    from functools import partial
+
+    import torch
+    import torch.nn.functional as F
+
+    x = torch.linspace(-6, 6, 24001)
+    explicit = partial(torch.nn.GELU, approximate="none")
+    assert torch.equal(torch.nn.GELU()(x), explicit()(x))
+    assert (torch.nn.GELU()(x) - F.gelu(x, approximate="tanh")).abs().max() > 4.6e-4
+    assert not isinstance(explicit, type)
+
+
+RULE = Rule(
+    "GEL005",
+    "implicit-class-reference",
+    "GELU class or function handed on un-called",
+    '`partial(nn.GELU, approximate="none")` (0, changes the kind of object)',
+    "info",
+    check,
+    __doc__,
+    examples=(
+        bad(
+            "from torch import nn\n\n\nclass Mlp(nn.Module):\n    def __init__(self, dim, act_layer=nn.GELU):\n"
+            "        super().__init__()\n        self.act = act_layer()\n",
+            at="5:39",
+            fixed="from functools import partial\nfrom torch import nn\n\n\nclass Mlp(nn.Module):\n"
+            '    def __init__(self, dim, act_layer=partial(nn.GELU, approximate="none")):\n'
+            "        super().__init__()\n        self.act = act_layer()\n",
+            reach="interface",
+        ),
+        bad(
+            "import functools\n\nimport torch.nn.functional as F\n\n\nclass Block:\n    def __init__(self):\n"
+            "        self.act = F.gelu\n",
+            at="8:20",
+            fixed="import functools\n\nimport torch.nn.functional as F\n\n\nclass Block:\n    def __init__(self):\n"
+            '        self.act = functools.partial(F.gelu, approximate="none")\n',
+            reach="interface",
+        ),
+        bad(
+            "from torch import nn\n\n\ndef partial(mlp, dim):\n    return mlp(dim, act_layer=nn.GELU)\n",
+            at="5:31",
+            fixed="import functools\nfrom torch import nn\n\n\ndef partial(mlp, dim):\n"
+            '    return mlp(dim, act_layer=functools.partial(nn.GELU, approximate="none"))\n',
+            reach="interface",
+        ),
+        good("from torch import nn\n\n\ndef count(model):\n    return sum(isinstance(m, nn.GELU) for m in model)\n"),
+        good('from torch import nn\n\nTABLE = {"gelu": nn.GELU, "relu": nn.ReLU}\n'),
+        good(
+            "from torch import nn\n\n\ndef is_gelu(m: nn.GELU):\n    return type(m) in (nn.GELU,) or m is nn.GELU\n"
+        ),
+    ),
+    evidence=evidence,
+    policy=True,
+)

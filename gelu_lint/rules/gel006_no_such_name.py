@@ -1,0 +1,175 @@
+"""A name or value around GELU that does not exist: the line raises whenever it runs.
+
+## What it does
+Reports what people write from memory and no framework has: `torch.gelu`, `nn.Gelu`, `F.GELU`, `np.erf`, `np.math`,
+`torch.sqrt(2 / math.pi)` of a Python number, `kaiming_uniform_(…, nonlinearity="gelu")`, a GELU imported from
+a transformers module that has none. Names that come and go are reported only where the declared versions include one
+without them.
+
+## Why is this bad
+The code raises AttributeError, ImportError, TypeError or ValueError, often in a branch that nobody has run yet.
+Code under `try`, `hasattr` or a version check is not reported.
+
+## Fix safety
+Where one name is meant, the fix writes it, with its import, and states the default flavour. Today's code raises, so no
+running program changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gelu_lint.facts.record import Absent
+from gelu_lint.facts.table import callables, find_absent, refused
+from gelu_lint.fixes import can_choose, insert
+from gelu_lint.imports import line, reach
+from gelu_lint.model import Edit, FileSummary, Finding, Fix, Need, Project, Use
+from gelu_lint.rule import Rule, bad, good, report
+
+
+def check(file: FileSummary, project: Project) -> Iterator[Finding]:
+    for use in file.uses:
+        if use.guard:
+            continue
+        if use.kind == "refused":
+            row = refused()[use.callee]
+            message = f"{use.written} refuses {row.keyword}={use.detail!r}: {row.error}"
+            yield report("GEL006", file, use, message, "error")
+        elif use.kind == "number":
+            message = f"{use.written} of a Python number: TypeError: argument 'input' must be Tensor"
+            fix = _renamed(file, use, use.detail, project) if use.detail else None
+            yield report("GEL006", file, use, message, "error", fix, span=use.callee_span)
+        elif use.kind == "absent":
+            absent = find_absent(use.callee)
+            if absent is not None and _lacking(absent, project):
+                span = use.span if use.form in ("import", "sole") else use.callee_span
+                written = use.callee if use.form in ("import", "sole") else use.written
+                message = f"{written} does not exist: {absent.error}"
+                yield report("GEL006", file, use, message, "error", _fix(file, use, absent, project), span=span)
+
+
+def _lacking(row: Absent, project: Project) -> bool:
+    """Whether the declared versions include one without the name."""
+    if row.missing:
+        floor = project.floor(row.package)
+        return floor is not None and floor <= row.missing
+    if row.gone:
+        ceiling, open_ = project.ceiling(row.package)
+        return ceiling is None or ceiling > row.gone or (ceiling == row.gone and not open_)
+    return True
+
+
+def _fix(file: FileSummary, use: Use, absent: Absent, project: Project) -> Fix | None:
+    if not absent.instead:
+        return None
+    if use.form not in ("import", "sole"):
+        if absent.instead.startswith("scipy.") and not any(b.target.startswith("scipy") for b in file.bound):
+            return None  # a new dependency is not ours to add
+        return _renamed(file, use, absent.instead, project)
+    if use.form == "import":
+        return None
+    module, _, name = absent.instead.rpartition(".")
+    old_module, _, old_name = use.callee.rpartition(".")
+    edits = [Edit(use.callee_span, module)] if module != old_module else []
+    if name != old_name:
+        edits.append(Edit(use.span, name if use.detail else f"{name} as {old_name}"))
+    return Fix(f"{line(Need(module, name))}", tuple(edits))
+
+
+def _renamed(file: FileSummary, use: Use, name: str, project: Project) -> Fix | None:
+    """Write ``name`` for what does not exist; a GELU that it calls gets its default spelled out."""
+    found = reach(file, name)
+    if found is None:
+        return None
+    written, needs = found
+    edits = [Edit(use.callee_span, written)]
+    row = callables().get(name)
+    if row is not None and row.keyword and use.form == "call":
+        if any(argument.star for argument in use.arguments):
+            return None
+        given = any(argument.keyword == row.keyword for argument in use.arguments)
+        by_position = row.kind == "class" and use.arguments
+        edit = insert(use.slot, row.keyword, row.default, use.quote)
+        if not given and not by_position and edit is not None and can_choose(row, project):
+            edits.append(edit)
+    return Fix(f"write {written}", tuple(edits), needs)
+
+
+def evidence() -> None:
+    """Each bad line raises, and what the fix writes runs."""
+    import math
+
+    import numpy as np
+    import torch
+
+    x = torch.zeros(3)
+    for module, name in ((torch, "gelu"), (torch.nn, "Gelu"), (torch.nn.functional, "GELU"), (np, "erf"), (np, "math")):
+        assert not hasattr(module, name), name
+    for call in (
+        lambda: torch.sqrt(2 / math.pi),  # type: ignore[arg-type]
+        lambda: torch.nn.init.kaiming_uniform_(torch.zeros(2, 2), nonlinearity="gelu"),  # type: ignore[arg-type]
+    ):
+        try:
+            call()
+        except (TypeError, ValueError):
+            continue
+        raise AssertionError("it ran")
+    assert torch.equal(torch.nn.GELU(approximate="none")(x), x)
+    assert math.sqrt(2 / math.pi) > 0
+
+
+RULE = Rule(
+    "GEL006",
+    "no-such-name",
+    "name or value around GELU that does not exist",
+    "the right name where there is one (raising code → 0)",
+    "error",
+    check,
+    __doc__,
+    examples=(
+        bad(
+            "from torch import nn\n\nact = nn.Gelu()\n",
+            at="3:7",
+            fixed='from torch import nn\n\nact = nn.GELU(approximate="none")\n',
+        ),
+        bad(
+            "import torch\n\n\ndef block(x):\n    return torch.gelu(x)\n",
+            at="5:12",
+            fixed='import torch\n\n\ndef block(x):\n    return torch.nn.functional.gelu(x, approximate="none")\n',
+        ),
+        bad(
+            "from torch.nn import Gelu\n\nact = Gelu\n",
+            at="1:22",
+            fixed="from torch.nn import GELU as Gelu\n\nact = Gelu\n",
+        ),
+        bad(
+            "import torch\nfrom math import pi\n\n\ndef gelu(x):\n"
+            "    return 0.5 * x * (1 + torch.tanh(torch.sqrt(2 / pi) * (x + 0.044715 * x**3)))\n",
+            at="6:38",
+            fixed="import math\nimport torch\nfrom math import pi\n\n\ndef gelu(x):\n"
+            "    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / pi) * (x + 0.044715 * x**3)))\n",
+        ),
+        bad(
+            "import numpy as np\n\n\ndef gelu(x):\n    return 0.5 * x * (1 + np.math.erf(x / 2**0.5))\n",
+            at="5:27",
+            fixed="import math\nimport numpy as np\n\n\ndef gelu(x):\n    return 0.5 * x * (1 + math.erf(x / 2**0.5))\n",
+        ),
+        bad(
+            "import torch.nn as nn\n\n\ndef init(w):\n    nn.init.kaiming_uniform_(w, nonlinearity='gelu')\n",
+            at="5:5",
+        ),
+        bad(
+            "from transformers.activations import PytorchGELUTanh\n\nact = PytorchGELUTanh()\n",
+            at="1:38",
+            dependencies=("transformers>=4.20",),
+        ),
+        good("from transformers.activations import PytorchGELUTanh\n\nact = PytorchGELUTanh()\n"),
+        good("import numpy as np\nimport torch\n\n\ndef scale(t):\n    return torch.sqrt(t) * np.sqrt(2 / np.pi)\n"),
+        good(
+            "import torch\n\n\ndef block(x):\n    if hasattr(torch, 'gelu'):\n        return torch.gelu(x)\n"
+            "    return torch.nn.functional.gelu(x, approximate='none')\n"
+        ),
+        good("import numpy as np\n\nerf = np.math.erf\n", dependencies=("numpy<1.25",)),
+    ),
+    evidence=evidence,
+)

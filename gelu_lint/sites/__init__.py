@@ -1,0 +1,1 @@
+"""Recognisers: they turn source into facts, and judge nothing."""

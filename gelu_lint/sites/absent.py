@@ -1,0 +1,180 @@
+"""Recognises what cannot run: names that do not exist, values that are refused, numbers where a tensor must stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gelu_lint.facts.record import Refused
+from gelu_lint.facts.table import absent, find_absent, refused, tensor_only
+from gelu_lint.model import Use
+from gelu_lint.sites.arguments import arguments, nodes_of, slot
+from gelu_lint.sites.context import enclosing_string, guard, symbol
+from gelu_lint.sites.draft import Draft
+from gelu_lint.tree.names import Names, last_name, literal
+from gelu_lint.tree.nodes import (
+    Attribute,
+    BinaryOperation,
+    Call,
+    CSTNode,
+    Float,
+    ImportFrom,
+    ImportStar,
+    Integer,
+    Name,
+    UnaryOperation,
+)
+from gelu_lint.tree.walk import Moment, Walk
+
+_NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "tau", "inf"))
+
+
+class _Found(NamedTuple):
+    kind: str
+    full: str
+    detail: str
+    form: str
+    node: CSTNode
+    callee: CSTNode
+    call: Call | None
+    symbol: str
+    guard: str
+    string: str
+    moment: Moment
+
+
+class Absences:
+    """A visitor that collects uses of kind absent, refused and number."""
+
+    def __init__(self, walk: Walk, names: Names) -> None:
+        self._walk, self._names = walk, names
+        self._found: list[_Found] = []
+        self._calls: dict[int, Call] = {}
+        self._last = {name.rpartition(".")[2] for name in (*absent(), *refused(), *tensor_only())}
+
+    def visit_Call(self, node: Call) -> None:
+        self._calls[id(node.func)] = node
+        last = last_name(node.func)
+        if last not in self._last or "gelu" in last.lower():
+            return
+        for full in self._names.resolve(node.func, self._walk.moment) - self._names.patched:
+            if full in refused():
+                self._refused(node, full, refused()[full])
+            elif full in tensor_only() and len(node.args) == 1 and self._number(node.args[0].value):
+                self._add("number", full, tensor_only()[full], "call", node, node.func, node)
+
+    def _refused(self, node: Call, full: str, row: Refused) -> None:
+        positional = [a for a in node.args if a.keyword is None]
+        chosen = [a for a in node.args if isinstance(a.keyword, Name) and a.keyword.value == row.keyword]
+        if row.position is not None and len(positional) > row.position and not any(a.star for a in positional):
+            chosen.append(positional[row.position])
+        for arg in chosen:
+            known, value = literal(arg.value)
+            if known and value in row.values:
+                self._add("refused", full, str(value), "call", node, node.func, node)
+
+    def visit_Attribute(self, node: Attribute) -> None:
+        last = node.attr.value
+        if not (last in self._last or "gelu" in last.lower()):
+            return
+        path = self._walk.path
+        if path and type(path[-1]).__name__ in ("AssignTarget", "AnnAssign", "Del"):
+            return
+        names = self._names.resolve(node, self._walk.moment)
+        if names & self._names.patched or len(names) != 1:
+            return
+        (full,) = names
+        if find_absent(full) is not None:
+            call = self._calls.get(id(node))
+            self._add("absent", full, "", "call" if call else "reference", call or node, node, call)
+
+    def visit_ImportFrom(self, node: ImportFrom) -> None:
+        if isinstance(node.names, ImportStar) or node.relative or node.module is None:
+            return
+        module: CSTNode = node.module
+        parts: list[str] = []
+        while isinstance(module, Attribute):
+            parts.append(module.attr.value)
+            module = module.value
+        parts.append(last_name(module))
+        prefix = ".".join(reversed(parts))
+        for alias in node.names:
+            full = f"{prefix}.{last_name(alias.name)}"
+            if find_absent(full) is not None and full not in self._names.patched:
+                form = "sole" if len(node.names) == 1 else "import"
+                self._add("absent", full, last_name(alias.asname.name) if alias.asname else "", form, alias.name,
+                          node.module, None)  # fmt: skip
+
+    def _number(self, node: CSTNode) -> bool:
+        """Whether ``node`` is a Python number: literals, constants, and arithmetic and ``math`` calls of them."""
+        waiting = [node]
+        for _ in range(200):
+            if not waiting:
+                return True
+            item = waiting.pop()
+            if isinstance(item, (Integer, Float)):
+                continue
+            if isinstance(item, BinaryOperation):
+                waiting += [item.left, item.right]
+            elif isinstance(item, UnaryOperation):
+                waiting.append(item.expression)
+            elif isinstance(item, Attribute) and item.attr.value in ("pi", "e", "tau", "inf"):
+                if not self._names.resolve(item, self._walk.moment) & _NUMBERS:
+                    return False
+            elif isinstance(item, Call):
+                called = self._names.resolve(item.func, self._walk.moment)
+                if not called or not all(name.startswith("math.") for name in called):
+                    return False
+            elif isinstance(item, Name):
+                constant = self._names.constant(item, self._walk.moment)
+                if constant is None:
+                    names = self._names.resolve(item, self._walk.moment)
+                    if not names & _NUMBERS:
+                        return False
+                else:
+                    waiting.append(constant)
+            else:
+                return False
+        return False
+
+    def _add(
+        self, kind: str, full: str, detail: str, form: str, node: CSTNode, callee: CSTNode, call: Call | None
+    ) -> None:
+        path = self._walk.path
+        self._found.append(
+            _Found(
+                kind, full, detail, form, node, callee, call, symbol(path), guard(path, node), enclosing_string(path),
+                self._walk.moment,
+            )
+        )  # fmt: skip
+
+    def nodes(self) -> Iterator[object]:
+        """The nodes that ``uses`` needs the places of."""
+        for found in self._found:
+            yield found.node
+            yield found.callee
+            if found.call is not None:
+                yield from nodes_of(found.call)
+
+    def uses(self, draft: Draft) -> Iterator[Use]:
+        """The uses, in source order."""
+        for found in self._found:
+            quote = draft.quote
+            if found.string:
+                quote = "'" if found.string.endswith('"') else '"'
+            call = found.call
+            yield Use(
+                found.kind,
+                found.full,
+                draft.text(found.callee),
+                found.detail,
+                draft.span(found.node),
+                draft.span(found.callee),
+                arguments(call, self._names, found.moment, draft) if call is not None else (),
+                slot(call, draft) if call is not None else None,
+                found.form,
+                found.symbol,
+                found.guard,
+                draft.statement(found.node),
+                quote,
+            )

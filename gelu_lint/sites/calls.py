@@ -1,0 +1,186 @@
+"""Recognises calls of, and references to, the GELUs that frameworks provide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gelu_lint.facts.record import Callable
+from gelu_lint.facts.table import callables, find
+from gelu_lint.model import Argument, Site, Value
+from gelu_lint.sites.arguments import arguments, nodes_of, slot
+from gelu_lint.sites.context import Role, enclosing_string, guard, role, symbol
+from gelu_lint.sites.draft import Draft
+from gelu_lint.tree.names import Names, behaviour, last_name
+from gelu_lint.tree.nodes import Attribute, Call, ClassDef, CSTNode, Name
+from gelu_lint.tree.walk import Moment, Walk
+
+
+class _Found(NamedTuple):
+    node: CSTNode
+    callee: CSTNode
+    row: Callable
+    role: Role
+    call: Call | None
+    skip: int
+    symbol: str
+    guard: str
+    string: str
+    moment: Moment
+
+
+class Calls:
+    """A visitor that collects sites; ``sites`` tells them once their nodes are placed."""
+
+    def __init__(self, walk: Walk, names: Names) -> None:
+        self._walk, self._names = walk, names
+        self._found: list[_Found] = []
+        self._taken: set[int] = set()
+        self._last = {name.rpartition(".")[2] for name in callables()}
+        self._worth: dict[str, bool] = {}
+
+    def visit_Call(self, node: Call) -> None:
+        if last_name(node.func) == "__init__":
+            self._super(node)
+            return
+        row = self._row(node.func)
+        if row is not None:
+            self._add(node, node.func, row, Role("call"), node)
+        elif node.args and last_name(node.func) and not node.args[0].star:
+            inner = self._row(node.args[0].value)
+            if inner is not None and self._names.resolve(node.func, self._walk.moment) == {"functools.partial"}:
+                self._add(node, node.args[0].value, inner, Role("partial"), node, skip=1)
+
+    def visit_Attribute(self, node: Attribute) -> None:
+        self._reference(node)
+
+    def visit_Name(self, node: Name) -> None:
+        self._reference(node)
+
+    def _reference(self, node: Attribute | Name) -> None:
+        if id(node) in self._taken or (self._walk.path and isinstance(self._walk.path[-1], Attribute)):
+            return
+        row = self._row(node)
+        if row is not None:
+            part = role(node, self._walk.path)
+            if part.form:
+                self._add(node, node, row, part, None)
+
+    def _super(self, node: Call) -> None:
+        """``super().__init__(…)`` in a subclass that leaves the computation to its base is a call of the base."""
+        value = node.func.value if isinstance(node.func, Attribute) else None
+        if not (isinstance(value, Call) and last_name(value.func) == "super"):
+            return
+        owner = next((a for a in reversed(self._walk.path) if isinstance(a, ClassDef)), None)
+        if owner is None or len(owner.bases) != 1 or behaviour(owner) & {"forward", "__call__", "call"}:
+            return
+        row = self._row(owner.bases[0].value)
+        if row is not None and row.kind == "class":
+            self._add(node, node.func, row, Role("super"), node)
+
+    def _row(self, node: CSTNode) -> Callable | None:
+        last = last_name(node)
+        if not last or not (last in self._last or (isinstance(node, Name) and self._may_stand_for_one(last))):
+            return None
+        names = self._names.resolve(node, self._walk.moment)
+        if not names or names & self._names.patched:
+            return None
+        return find(names)
+
+    def _may_stand_for_one(self, name: str) -> bool:
+        """Whether any scope binds ``name`` to something that could be a GELU under another name."""
+        known = self._worth.get(name)
+        if known is None:
+            self._worth[name] = False
+            known = any(
+                binding.target.rpartition(".")[2] in self._last
+                or (binding.kind in ("value", "class") and self._worth_resolving(binding.node))
+                for scope in self._names.scopes.values()
+                for binding in scope.bindings.get(name, ())
+            )
+            self._worth[name] = known
+        return known
+
+    def _worth_resolving(self, node: CSTNode | None) -> bool:
+        if isinstance(node, ClassDef):
+            return len(node.bases) == 1 and self._worth_resolving(node.bases[0].value)
+        last = last_name(node) if node is not None else ""
+        if isinstance(node, Name):
+            return last in self._last or self._may_stand_for_one(last)
+        return last in self._last or (node is not None and type(node).__name__ in ("IfExp", "Call"))
+
+    def _add(
+        self, node: CSTNode, callee: CSTNode, row: Callable, part: Role, call: Call | None, skip: int = 0
+    ) -> None:
+        path = self._walk.path
+        self._taken.add(id(callee))
+        if part.form in ("call", "partial"):
+            outer = role(node, path)
+            part = Role(part.form, outer.key, outer.consumer)
+        string = enclosing_string(path)
+        self._found.append(
+            _Found(node, callee, row, part, call, skip, symbol(path), guard(path, node), string, self._walk.moment)
+        )
+
+    def nodes(self) -> Iterator[object]:
+        """The nodes that ``sites`` needs the places of."""
+        for found in self._found:
+            yield found.node
+            yield found.callee
+            if found.call is not None:
+                yield from nodes_of(found.call)
+
+    def sites(self, draft: Draft) -> Iterator[Site]:
+        """The sites, in source order."""
+        for found in self._found:
+            given: tuple[Argument, ...] = ()
+            place = None
+            if found.call is not None:
+                given = arguments(found.call, self._names, found.moment, draft, found.skip)
+                place = slot(found.call, draft)
+            how, value, flavour = _choice(found.row, given)
+            quote = draft.quote
+            if found.string:
+                quote = "'" if found.string.endswith('"') else '"'
+            yield Site(
+                "reference" if found.call is None else "call",
+                found.role.form,
+                found.row.framework,
+                found.row.name,
+                draft.text(found.callee),
+                flavour,
+                how,
+                value,
+                draft.span(found.node),
+                draft.span(found.callee),
+                given,
+                place,
+                found.role.key,
+                found.role.consumer,
+                found.symbol,
+                found.guard,
+                draft.statement(found.node),
+                quote,
+            )
+
+
+def _choice(row: Callable, given: Sequence[Argument]) -> tuple[str, Value, str]:
+    """How the choosing argument is given, its value, and the flavour that follows."""
+    if not row.keyword:
+        return "fixed", None, row.flavour
+    chosen = next((a for a in given if a.keyword == row.keyword), None)
+    positional = [a for a in given if not a.keyword and a.star != "**"]
+    stars = any(a.star == "**" or (a.star == "*" and not row.keyword_only) for a in given)
+    if chosen is None and row.position is not None and not any(a.star for a in positional[: row.position + 1]):
+        chosen = positional[row.position] if len(positional) > row.position else None
+    if chosen is None:
+        return ("unsure", None, "unknown") if stars else ("absent", None, row.flavour)
+    if chosen.literal or " = " in chosen.text:
+        if row.wrong == "truthy":
+            flavour = row.flavour_of(bool(chosen.value))
+        else:
+            flavour = row.flavour_of(chosen.value) or "unknown"
+        return ("literal" if chosen.literal else "constant"), chosen.value, flavour
+    return "dynamic", None, "unknown"
+
+

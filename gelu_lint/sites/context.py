@@ -1,0 +1,211 @@
+"""What stands around a node: the role it plays, the names it is given, what guards it, what encloses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gelu_lint.tree.names import last_name, literal
+from gelu_lint.tree.nodes import (
+    AnnAssign,
+    Arg,
+    Assign,
+    Attribute,
+    BooleanOperation,
+    Call,
+    ClassDef,
+    CSTNode,
+    DictElement,
+    Element,
+    FormattedString,
+    FunctionDef,
+    If,
+    IfExp,
+    IndentedBlock,
+    Lambda,
+    List,
+    Module,
+    Name,
+    NamedExpr,
+    Param,
+    Raise,
+    Return,
+    Set,
+    SimpleStatementLine,
+    Subscript,
+    Try,
+    TryStar,
+    Tuple,
+    With,
+    Yield,
+)
+
+#: Calls that ask about a class or function instead of using it.
+_QUESTIONS = ("isinstance", "issubclass", "hasattr", "getattr", "signature", "getsource", "type", "id", "is_dataclass")
+_RAISES = ("raises", "suppress", "assertRaises", "assertRaisesRegex", "assertWarns", "warns")
+_CAUGHT = ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "RuntimeError", "ValueError")
+_CAUGHT_ALL = ("Exception", "BaseException")
+
+
+class Role(NamedTuple):
+    """How a reference is used: ``form`` as in Site, the ``key`` it is given under, the call that ``consumer`` names."""
+
+    form: str
+    key: str = ""
+    consumer: str = ""
+
+
+def role(node: CSTNode, path: Sequence[CSTNode]) -> Role:
+    """The role of ``node`` under its ancestors ``path`` (outermost first); form "" where it is no use."""
+    ancestors = [*path]
+    child = node
+    while ancestors:
+        parent = ancestors.pop()
+        if isinstance(parent, IfExp) and child is not parent.test:
+            child = parent
+        elif isinstance(parent, (BooleanOperation, NamedExpr)):
+            child = parent
+        elif isinstance(parent, (Element, Tuple, List, Set)):
+            return _member(ancestors)
+        else:
+            return _direct(child, parent, ancestors)
+    return Role("")
+
+
+def _direct(child: CSTNode, parent: CSTNode, ancestors: Sequence[CSTNode]) -> Role:
+    above = ancestors[-1] if ancestors else None
+    if isinstance(parent, Arg) and isinstance(above, Call):
+        return _argument(parent, above, ancestors)
+    if isinstance(parent, Param):
+        return Role("default", parent.name.value)
+    if isinstance(parent, Assign) and child is parent.value:
+        return _assigned(parent.targets[0].target, ancestors)
+    if isinstance(parent, AnnAssign) and child is parent.value:
+        return _assigned(parent.target, ancestors)
+    if isinstance(parent, DictElement) and child is parent.value:
+        known, key = literal(parent.key)
+        return Role("table", str(key) if known else last_name(parent.key))
+    if isinstance(parent, (Return, Yield, Lambda)):
+        return Role("return")
+    return Role("")
+
+
+def _member(ancestors: list[CSTNode]) -> Role:
+    """A member of a tuple, list or set: a type test if the whole is asked about, else an element."""
+    while ancestors and isinstance(ancestors[-1], (Element, Tuple, List, Set)):
+        ancestors.pop()
+    parent = ancestors[-1] if ancestors else None
+    above = ancestors[-2] if len(ancestors) > 1 else None
+    if isinstance(parent, Arg) and isinstance(above, Call) and _asks(above):
+        return Role("")
+    if parent is None or type(parent).__name__ in ("ComparisonTarget", "Comparison", "Decorator"):
+        return Role("")
+    return Role("element")
+
+
+def _asks(call: Call) -> bool:
+    name = last_name(call.func)
+    return name in _QUESTIONS or name.startswith(("assert", "is_", "has_"))
+
+
+def _argument(arg: Arg, call: Call, ancestors: Sequence[CSTNode]) -> Role:
+    name = last_name(call.func)
+    if _asks(call) or arg.star:
+        return Role("")
+    key = arg.keyword.value if isinstance(arg.keyword, Name) else ""
+    if name == "dict" and key:
+        return Role("table", key)
+    if name == "setattr" and len(call.args) > 2 and arg is call.args[2]:
+        known, attribute = literal(call.args[1].value)
+        return Role("attribute", str(attribute) if known else "")
+    return Role("argument", key, name)
+
+
+def _assigned(target: CSTNode, ancestors: Sequence[CSTNode]) -> Role:
+    if isinstance(target, Attribute):
+        return Role("attribute", target.attr.value)
+    if isinstance(target, Subscript):
+        known, key = _index(target)
+        return Role("table", key if known else "")
+    if isinstance(target, Name):
+        inner = next((a for a in reversed(ancestors) if isinstance(a, (FunctionDef, Lambda, ClassDef))), None)
+        return Role("attribute" if isinstance(inner, ClassDef) else "variable", target.value)
+    return Role("variable")
+
+
+def _index(node: Subscript) -> tuple[bool, str]:
+    value = getattr(node.slice[0].slice, "value", None) if node.slice else None
+    known, key = literal(value) if value is not None else (False, None)
+    return known, str(key)
+
+
+def symbol(path: Sequence[CSTNode]) -> str:
+    """The dotted name of the functions and classes around a node."""
+    return ".".join(a.name.value for a in path if isinstance(a, (FunctionDef, ClassDef)))
+
+
+def enclosing_string(path: Sequence[CSTNode]) -> str:
+    """The opening of the innermost f-string around a node, "" outside one."""
+    return next((a.start for a in reversed(path) if isinstance(a, FormattedString)), "")
+
+
+def guard(path: Sequence[CSTNode], node: CSTNode) -> str:
+    """What protects ``node`` from a name or value that does not exist: try, hasattr, version, raises or ""."""
+    chain = [*path, node]
+    for parent, child in zip(chain, chain[1:], strict=False):
+        found = ""
+        if isinstance(parent, (Try, TryStar)):
+            found = "try" if child is not parent.finalbody and _catches(parent) else ""
+        elif isinstance(parent, (If, IfExp)):
+            found = _tests(parent.test) if child is not parent.test else ""
+        elif isinstance(parent, BooleanOperation):
+            found = _tests(parent.left) if child is parent.right else ""
+        elif isinstance(parent, With):
+            names = [last_name(getattr(item.item, "func", item.item)) for item in parent.items]
+            found = "raises" if any(name in _RAISES for name in names) else ""
+        elif isinstance(parent, Call):
+            found = "raises" if last_name(parent.func) in _RAISES else ""
+        elif isinstance(parent, (Module, IndentedBlock)):
+            found = _left_early(parent.body, child)
+        if found:
+            return found
+    return ""
+
+
+def _catches(node: Try | TryStar) -> bool:
+    for handler in node.handlers:
+        words = set(_words(handler.type)) if handler.type is not None else {"Exception"}
+        if words & {*_CAUGHT, *_CAUGHT_ALL}:
+            return True
+    return False
+
+
+def _tests(test: CSTNode) -> str:
+    words = [word.lower() for word in _words(test)]
+    if "hasattr" in words or "getattr" in words:
+        return "hasattr"
+    return "version" if any("version" in word or word in ("torch_ge", "torch_lt") for word in words) else ""
+
+
+def _left_early(body: Sequence[CSTNode], child: CSTNode) -> str:
+    """The guard of an earlier ``if not hasattr(…): return`` (or raise) in the same block."""
+    for statement in body:
+        if statement is child:
+            break
+        if isinstance(statement, If) and _tests(statement.test):
+            last = statement.body.body[-1] if statement.body.body else None
+            if isinstance(last, SimpleStatementLine):
+                last = last.body[-1]
+            if isinstance(last, (Return, Raise)):
+                return _tests(statement.test)
+    return ""
+
+
+def _words(node: CSTNode) -> Iterator[str]:
+    """Every identifier in an expression."""
+    waiting = [node]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Name):
+            yield item.value
+        waiting.extend(item.children)

@@ -1,0 +1,91 @@
+"""From nodes to rows and columns: the text of a file, with the offsets of the nodes that its facts mention."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from gelu_lint.model import Span
+from gelu_lint.tree.nodes import CSTNode
+
+_ENDS = re.compile(r"\r\n|\r|\n")
+_QUOTED = re.compile(r"""(?<=[\[({=:,\s])(["'])[^"'\n]*\1(?=[\])},:\s])""")
+
+
+class Draft:
+    """Places nodes of one parsed text. ``statements`` are (row, end_row) of its logical lines, in order."""
+
+    def __init__(
+        self,
+        text: str,
+        rows: Sequence[int],
+        statements: Sequence[tuple[int, int]],
+        offsets: dict[int, tuple[int, int]],
+    ) -> None:
+        self._text, self._rows, self._statements, self._offsets = text, rows, statements, offsets
+        self._starts = [row for row, _ in statements]
+        self._quote = ""
+
+    def start(self, node: CSTNode) -> int:
+        """Offset of the first character of ``node``."""
+        return self._offsets[id(node)][0]
+
+    def end(self, node: CSTNode) -> int:
+        """Offset just after the last character of ``node``."""
+        return self._offsets[id(node)][1]
+
+    def span(self, node: CSTNode) -> Span:
+        """Rows and columns of ``node``, without parentheses around it."""
+        return self.stretch(*self._offsets[id(node)])
+
+    def stretch(self, start: int, end: int) -> Span:
+        """Rows and columns of the characters from ``start`` up to ``end``."""
+        return Span(*self._position(start), *self._position(end))
+
+    def point(self, offset: int) -> Span:
+        """The empty stretch at ``offset``."""
+        return self.stretch(offset, offset)
+
+    def text(self, node: CSTNode) -> str:
+        """The source of ``node``."""
+        start, end = self._offsets[id(node)]
+        return self._text[start:end]
+
+    def statement(self, node: CSTNode) -> tuple[int, int]:
+        """First and last row of the statement in which ``node`` begins (of a compound statement, its header)."""
+        row = self._position(self.start(node))[0]
+        index = bisect_right(self._starts, row) - 1
+        return self._statements[index] if index >= 0 else (row, row)
+
+    def indent_before(self, offset: int) -> str | None:
+        """The whitespace between the line start and ``offset``; None where other text stands there."""
+        row = self._position(offset)[0]
+        before = self._text[self._rows[row - 1] : offset]
+        return before if not before.strip() else None
+
+    def newline_before(self, offset: int) -> str:
+        """The line end of the line before the one at ``offset``."""
+        start = self._rows[self._position(offset)[0] - 1]
+        return "\r\n" if self._text[max(0, start - 2) : start] == "\r\n" else self._text[start - 1 : start] or "\n"
+
+    def line_end(self, offset: int) -> int:
+        """Offset of the line end of the line at ``offset``."""
+        match = _ENDS.search(self._text, offset)
+        return match.start() if match else len(self._text)
+
+    def comment_after(self, offset: int) -> bool:
+        """Whether a comment stands between ``offset`` and the end of its line, with only space before it."""
+        return self._text[offset : self.line_end(offset)].lstrip().startswith("#")
+
+    @property
+    def quote(self) -> str:
+        """The quote that most one-line strings of the text use."""
+        if not self._quote:
+            found = [match[1] for match in _QUOTED.finditer(self._text)]
+            self._quote = "'" if found.count("'") > found.count('"') else '"'
+        return self._quote
+
+    def _position(self, offset: int) -> tuple[int, int]:
+        row = bisect_right(self._rows, offset)
+        return row, offset - self._rows[row - 1]

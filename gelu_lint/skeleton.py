@@ -1,0 +1,150 @@
+"""A text with only those top-level statements left that can matter, so that little of it need be parsed.
+
+What a statement binds and what it mentions is over-approximated from its words: one statement too many costs time,
+one too few would change a finding.
+"""
+
+import re
+from collections.abc import Callable
+from keyword import kwlist
+from typing import NamedTuple
+
+from gelu_lint.scan import Logical, Scan, Statement
+
+
+class Skeleton(NamedTuple):
+    """What is left of a text, row for row where it was."""
+
+    text: str  # rows kept are as they were, the others empty; a lone \r became \n
+    skipped: tuple[tuple[int, int, str], ...]  # (row, end_row, reason) of what would be kept but is out of bounds
+    kept: int  # rows kept
+
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_KEYWORDS = frozenset(kwlist)
+_LONE_CR = re.compile(r"\r(?!\n)")
+_NOT_END = re.compile(r"[^\r\n]+")
+_NAME = re.compile(r"[\s\\]*(?:async[\s\\]+)?(?:def|class)[\s\\]+(\w+)")
+_INNER_GLOBAL = re.compile(r"[:;][ \t\f]*global\b(?:[^;\n\\]|\\\r?\n)*")
+# `a = …`, `a, *b = …`, `a: T = …`; whatever else has an equals sign may bind by other means.
+_ASSIGNMENT = re.compile(r"(?:[\w\s,*]+|\w+\s*:[^=]*)=(?!=)")
+_TARGETS = re.compile(r".*(?<![=!<>:+\-*/%@&|^])=(?!=)", re.DOTALL)
+
+_HEADERS = frozenset("@ async def class if elif else for while try except finally with match case".split())
+
+# The text of rows a to b.
+_Part = Callable[[int, int], str]
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text)) - _KEYWORDS
+
+
+def _binds(statement: Statement, lines: tuple[Logical, ...], part: _Part) -> set[str]:
+    """The names that a statement, made of these lines, may bind."""
+    text = part(statement.row, statement.end_row)
+    if statement.kind in ("def", "class"):
+        return _binds_definition(statement, lines, part)
+    if statement.kind == "simple" and ";" not in text and ":=" not in text and _ASSIGNMENT.match(text):
+        targets = _TARGETS.match(text)
+        if targets is not None:
+            return _words(targets[0])
+    return _words(text)
+
+
+def _binds_definition(statement: Statement, lines: tuple[Logical, ...], part: _Part) -> set[str]:
+    """The same for a function or a class: its name, what it declares global, and := outside its body."""
+    text = part(statement.row, statement.end_row)
+    header = next((line for line in lines if line.word != "@"), lines[0])
+    name = _NAME.match(part(header.row, header.end_row))
+    if name is None:
+        return _words(text)
+    names = {name[1]}
+    before_body = part(statement.row, header.end_row)
+    if ":=" in before_body:
+        names |= _words(before_body)
+    if "global" in text:
+        for line in lines:
+            if line.word == "global":
+                names |= _words(part(line.row, line.end_row))
+        for inner in _INNER_GLOBAL.findall(text):
+            names |= _words(inner)
+    return names
+
+
+def _select(scan: Scan, part: _Part, needles: tuple[str, ...]) -> list[bool]:
+    """Which statements to keep: those with a needle and, in turn, those that bind what a kept one mentions."""
+    keep: list[bool] = []
+    queue: list[str] = []
+    binders: dict[str, list[int]] = {}
+    texts: list[str] = []
+    for i, statement in enumerate(scan.statements):
+        text = part(statement.row, statement.end_row)
+        lower = text.lower()
+        always = statement.kind == "import" and ("*" in text or "__future__" in text)
+        keep.append(always or any(needle in lower for needle in needles))
+        texts.append(text)
+        if keep[i]:
+            queue.append(text)
+        else:
+            first, last = statement.lines
+            for name in _binds(statement, scan.logical[first:last], part):
+                binders.setdefault(name, []).append(i)
+    while queue:
+        for word in _words(queue.pop()):
+            for i in binders.pop(word, ()):
+                if not keep[i]:
+                    keep[i] = True
+                    queue.append(texts[i])
+    return keep
+
+
+def skeleton(text: str, scan: Scan, needles: tuple[str, ...]) -> Skeleton:
+    """What matters of a text: the statements with a needle (in lower case) in them, and what these build on.
+
+    That is all of it where "" is a needle or the scan is not sure of itself, and nothing where no needle is found.
+    A simple line that is out of bounds becomes `pass`; where a header or the first line of a statement is, all of
+    the statement goes. `scan` must be that of `text`. Raises nothing.
+    """
+    text = _LONE_CR.sub("\n", text)
+    lower = text.lower()
+    if not any(needle in lower for needle in needles):
+        return Skeleton(_NOT_END.sub("", text), (), 0)
+    rows = (*scan.rows, len(text))
+
+    def part(row: int, end_row: int) -> str:
+        return text[rows[row - 1] : rows[end_row]]
+
+    whole = "" in needles or not scan.sure
+    keep = [True] * len(scan.statements) if whole else _select(scan, part, needles)
+
+    out: list[str] = []
+    skipped: list[tuple[int, int, str]] = []
+    done = kept = 0  # rows written, rows kept
+
+    def write(end_row: int, as_is: bool) -> None:
+        """Writes the rows up to `end_row`, as they are or empty."""
+        nonlocal done, kept
+        if end_row > done:
+            chunk = part(done + 1, end_row)
+            out.append(chunk if as_is else _NOT_END.sub("", chunk))
+            kept += end_row - done if as_is else 0
+            done = end_row
+
+    for statement, wanted in zip(scan.statements, keep, strict=True):
+        write(statement.row - 1, whole)
+        first, last = statement.lines
+        faulty = [i for i in range(first, last) if scan.logical[i].fault] if wanted else []
+        skipped += [(line.row, line.end_row, line.fault) for line in (scan.logical[i] for i in faulty)]
+        if any(i == first or scan.logical[i].word in _HEADERS for i in faulty):
+            wanted = False
+            faulty = []
+        for i in faulty:
+            line = scan.logical[i]
+            write(line.row - 1, True)
+            start = rows[line.row - 1]
+            out.append(text[start : start + line.indent] + "pass")
+            write(line.end_row, False)
+        write(statement.end_row, wanted)
+    write(len(scan.rows), whole)
+    return Skeleton("".join(out), tuple(skipped), kept)

@@ -1,0 +1,170 @@
+"""Comments that silence findings: flake8's ``noqa``, and ``# gelu-lint: ignore[…]`` with a reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from gelu_lint.model import Directive, Finding, Span
+from gelu_lint.scan import Comment, Scan
+
+# flake8's own pattern and rule: the first match on the (joined) line counts, wherever on the line it stands.
+_NOQA = re.compile(r"# noqa(?::[\s]?(?P<codes>([A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
+_NOQA_FILE = re.compile(r"# flake8[:=]\s*noqa(?P<codes>:\s?(?P<list>[A-Z][0-9A-Z, \t]*))?\s*$", re.IGNORECASE)
+_OURS = re.compile(r"#\s*gelu-lint\s*:\s*(?P<verb>[\w-]*)(?P<open>\s*\[)?(?P<list>[^\]#]*)(?P<close>\])?", re.IGNORECASE)
+_CODE = re.compile(r"[A-Za-z]+[0-9]+")
+_WORD = re.compile(r"[^\s,]+")
+_PREFIX = re.compile(r"GEL\d{0,3}")
+_BARE_GEL = re.compile(r"\s*:\s*GEL\b(?!\d)", re.IGNORECASE)
+
+#: Findings about the file or the directives themselves are not silenced by a directive.
+_LOUD = ("GEL900", "GEL901", "GEL902")
+
+
+def directives(text: str, scan: Scan) -> Iterator[Directive]:
+    """The directives of a file, in source order."""
+    for comment in scan.comments:
+        yield from _own(text, scan, comment)
+    yield from _noqa(text, scan)
+
+
+def _own(text: str, scan: Scan, comment: Comment) -> Iterator[Directive]:
+    base = scan.rows[comment.row - 1] + comment.column
+    whole = _NOQA_FILE.match(comment.text)
+    if whole is not None and not text[scan.rows[comment.row - 1] : base].strip():
+        codes = tuple(_codes(_CODE, comment, whole, "list")) if whole["list"] else ()
+        yield _directive("file", codes, comment, whole.start(), whole.end(), text, scan)
+    for match in _OURS.finditer(comment.text):
+        verb, fault = match["verb"].lower(), ""
+        codes = tuple(_codes(_WORD, comment, match, "list")) if match["open"] else ()
+        wrong = [code for code, _ in codes if not _PREFIX.fullmatch(code)]
+        if verb not in ("ignore", "ignore-file"):
+            hint = " (did you mean ignore?)" if verb.startswith("ig") or verb in ("disable", "skip", "noqa") else ""
+            fault = f"unknown directive {verb!r}{hint}; it has no effect"
+        elif not match["open"]:
+            fault = f"names no code, so it has no effect; write {verb}[GEL…]"
+        elif not match["close"]:
+            fault = "its bracket is never closed, so it has no effect"
+        elif not codes:
+            fault = "names no code, so it has no effect"
+        elif wrong:
+            fault = f"{wrong[0]!r} is no code of gelu-lint, so it has no effect"
+        end = comment.text.find("#", match.end())
+        end = len(comment.text) if end < 0 else end
+        kind = "file" if verb == "ignore-file" else "ignore"
+        yield _directive(kind, codes, comment, match.start(), end, text, scan, fault)
+
+
+def _codes(
+    pattern: re.Pattern[str], comment: Comment, match: re.Match[str], group: str
+) -> Iterator[tuple[str, Span]]:
+    for code in pattern.finditer(comment.text, match.start(group), match.end(group)):
+        start, end = comment.column + code.start(), comment.column + code.end()
+        yield code[0].upper(), Span(comment.row, start, comment.row, end)
+
+
+def _noqa(text: str, scan: Scan) -> Iterator[Directive]:
+    first = {row: join for join in scan.joins for row in range(join[0], join[1] + 1)}
+    comments = {comment.row: comment for comment in scan.comments}
+    seen: set[tuple[int, int]] = set()
+    row = 1
+    for match in _NOQA.finditer(text):
+        while row < len(scan.rows) and scan.rows[row] <= match.start():
+            row += 1
+        rows = first.get(row, (row, row))
+        if rows in seen:
+            continue
+        seen.add(rows)
+        comment = comments.get(row)
+        column = match.start() - scan.rows[row - 1]
+        if comment is None or column < comment.column:
+            codes = tuple((code, Span(0, 0, 0, 0)) for code in _CODE.findall((match["codes"] or "").upper()))
+            nowhere = Span(row, column, row, column)
+            yield Directive("text", codes, rows, nowhere, nowhere)
+            continue
+        start = column - comment.column
+        inside = _NOQA.match(comment.text, start)
+        if inside is None:
+            continue
+        fault = ""
+        if inside["codes"] is None and _BARE_GEL.match(comment.text, inside.end()):
+            fault = "names no code, so it silences every code of every linter on its line; write GEL and a number"
+        codes = tuple(_codes(_CODE, comment, inside, "codes")) if inside["codes"] else ()
+        end = codes[-1][1].end_column - comment.column if codes else inside.end()
+        yield _directive("noqa", codes, comment, start, end, text, scan, fault)._replace(rows=rows)
+
+
+def _directive(
+    kind: str,
+    codes: tuple[tuple[str, Span], ...],
+    comment: Comment,
+    start: int,
+    end: int,
+    text: str,
+    scan: Scan,
+    fault: str = "",
+) -> Directive:
+    """A directive at ``start``..``end`` of a comment, and how to take it out without breaking what stands around it."""
+    row, column = comment.row, comment.column
+    line = text[scan.rows[row - 1] : scan.rows[row - 1] + column + len(comment.text)]
+    before, after = line[: column + start], comment.text[end:]
+    span = Span(row, column + start, row, column + end)
+    if not before.strip() and not after.strip():
+        last = row >= len(scan.rows)
+        cut = Span(row, 0, row, len(line)) if last else Span(row, 0, row + 1, 0)
+        return Directive(kind, codes, (row, row), span, cut, "", fault)
+    kept = after.lstrip()
+    if not kept:
+        return Directive(kind, codes, (row, row), span, Span(row, len(before.rstrip()), row, len(line)), "", fault)
+    gone = len(line) - len(kept)
+    return Directive(
+        kind, codes, (row, row), span, Span(row, len(before), row, gone), "" if kept[0] == "#" else "# ", fault
+    )
+
+
+def silence(
+    findings: Iterable[Finding], found: Sequence[Directive], judged: Sequence[str], known: Sequence[str]
+) -> tuple[list[Finding], tuple[Directive, ...]]:
+    """The findings that no directive silences, and the directives with their idle codes.
+
+    A code is idle if it silenced nothing although every rule that it names is among ``judged``; one that no rule of
+    ``known`` has is idle too.
+    """
+    kept = []
+    hits: dict[int, set[str]] = {}
+    for finding in findings:
+        index = -1 if finding.code in _LOUD else _silenced_by(finding, found)
+        if index < 0:
+            kept.append(finding)
+        else:
+            names = (code for code, _ in found[index].codes if finding.code.startswith(code))
+            hits.setdefault(index, set()).update(names)
+    done = []
+    for index, directive in enumerate(found):
+        idle = []
+        for code, _ in directive.codes:
+            rules = [rule for rule in known if rule.startswith(code)]
+            ran = all(rule in judged for rule in rules)
+            if code.startswith("GEL") and ran and code not in hits.get(index, ()):
+                idle.append(code)
+        checkable = directive.kind != "text" and not directive.fault
+        done.append(directive._replace(idle=tuple(dict.fromkeys(idle)) if checkable else ()))
+    return kept, tuple(done)
+
+
+def _silenced_by(finding: Finding, found: Sequence[Directive]) -> int:
+    for index, directive in enumerate(found):
+        first, last = directive.rows
+        if directive.kind in ("noqa", "text"):
+            here = first <= finding.span.row <= last
+            if here and (not directive.codes or _names(directive, finding.code)):
+                return index
+        elif not directive.fault:
+            here = directive.kind == "file" or first in finding.statement
+            if here and (_names(directive, finding.code) or (directive.kind == "file" and not directive.codes)):
+                return index
+    return -1
+
+
+def _names(directive: Directive, code: str) -> bool:
+    return any(code.startswith(name) for name, _ in directive.codes)

@@ -1,0 +1,231 @@
+"""One walk over a module for any number of visitors, past every trivia node.
+
+A visitor is an object with methods ``visit_<NodeClass>(node)``, called in source order before the children of the node,
+``leave_<NodeClass>(node)``, called after them, and ``target_For(node)``, called where a loop binds its target. The walk
+keeps what visitors ask for: ancestors, scope, and the control-flow arms around the current node.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import libcst as cst
+
+#: Frames that the walk may take; ``scan`` bounds the depth of what is parsed far below this.
+_FRAMES = 20_000
+
+#: Parts of field names that hold trivia, or nodes without expressions in them.
+_TRIVIA = (
+    "whitespace", "comma", "lpar", "rpar", "semicolon", "leading_lines", "lines_after", "lbracket", "rbracket",
+    "lbrace", "rbrace", "equal", "newline", "footer", "header", "indent", "operator", "dot", "colon", "asynchronous",
+    "encoding", "separator", "posonly_ind", "annotation", "returns", "type_param", "conversion", "relative", "keyword",
+    "attr",
+)  # fmt: skip
+
+_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+_LOOPS = (cst.For, cst.While)
+_BRANCHES = (cst.If, cst.Try, cst.TryStar, cst.Match)
+
+
+class Block(NamedTuple):
+    """One arm of a control-flow statement. ``kind`` is if, loop or try; arms of one "if" exclude each other."""
+
+    node: int
+    arm: str
+    kind: str
+
+
+class Scope:
+    """What binds names: module, function, lambda, class or comprehension. ``entry`` are the blocks it stands in."""
+
+    __slots__ = ("bindings", "entry", "entry_order", "kind", "outer", "parent", "stars")
+
+    def __init__(self, kind: str, parent: Scope | None, entry: tuple[Block, ...] = (), entry_order: int = 0) -> None:
+        self.kind, self.parent = kind, parent
+        self.entry, self.entry_order = entry, entry_order
+        self.bindings: dict[str, list[Any]] = {}
+        self.outer: dict[str, str] = {}
+        self.stars: list[str] = []
+
+
+class Moment(NamedTuple):
+    """Where in the run of a module something stands: its scope, its order in the walk, the arms around it."""
+
+    scope: Scope
+    order: int
+    blocks: tuple[Block, ...]
+
+
+class Walk:
+    """Walks ``module``; ``scopes`` may hand on the scopes of an earlier walk over the same module."""
+
+    def __init__(self, module: cst.Module, scopes: dict[int, Scope] | None = None) -> None:
+        self.module = module
+        self.scopes: dict[int, Scope] = {} if scopes is None else scopes
+        self.path: list[cst.CSTNode] = []
+        self.order = 0
+        self.blocks: tuple[Block, ...] = ()
+        self.scope = self._scope_of(module, "module")
+        self._handlers: dict[str, list[Callable[[Any], None]]] = {}
+        self._fields: dict[type, tuple[str, ...]] = {}
+
+    def run(self, visitors: Iterable[object]) -> None:
+        """Call the visitors' methods for every node. Raises RecursionError on a tree deeper than ``scan`` admits."""
+        for visitor in visitors:
+            for name in dir(type(visitor)):
+                if name.startswith(("visit_", "leave_", "target_")):
+                    self._handlers.setdefault(name, []).append(getattr(visitor, name))
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, _FRAMES))
+        try:
+            self._walk(self.module)
+        finally:
+            sys.setrecursionlimit(limit)
+
+    @property
+    def moment(self) -> Moment:
+        """The place of the current node in the run of the module."""
+        return Moment(self.scope, self.order, self.blocks)
+
+    def _walk(self, node: cst.CSTNode) -> None:
+        self.order += 1
+        cls = type(node)
+        self._tell("visit_" + cls.__name__, node)
+        self.path.append(node)
+        special = _SPECIAL.get(cls)
+        if special is not None:
+            special(self, node)
+        else:
+            names = self._fields.get(cls)
+            if names is None:
+                names = self._fields[cls] = _children(cls)
+            for name in names:
+                self._child(getattr(node, name))
+        self.path.pop()
+        self._tell("leave_" + cls.__name__, node)
+
+    def _tell(self, event: str, node: cst.CSTNode) -> None:
+        for handler in self._handlers.get(event, ()):
+            handler(node)
+
+    def _child(self, child: object) -> None:
+        if isinstance(child, cst.CSTNode):
+            self._walk(child)
+        elif isinstance(child, (list, tuple)):
+            for item in child:
+                self._walk(item)
+
+    def _scope_of(self, node: cst.CSTNode, kind: str) -> Scope:
+        parent = self.scope if self.path else None
+        return self.scopes.setdefault(id(node), Scope(kind, parent, self.blocks, self.order))
+
+    @contextmanager
+    def _inside(self, node: cst.CSTNode, kind: str) -> Iterator[None]:
+        before, blocks = self.scope, self.blocks
+        self.scope, self.blocks = self._scope_of(node, kind), ()
+        yield
+        self.scope, self.blocks = before, blocks
+
+    @contextmanager
+    def _arm(self, node: cst.CSTNode, arm: str, kind: str) -> Iterator[None]:
+        blocks = self.blocks
+        self.blocks = (*blocks, Block(id(node), arm, kind))
+        yield
+        self.blocks = blocks
+
+    def _function(self, node: cst.FunctionDef) -> None:
+        self._child(node.decorators)
+        self._defaults(node.params)
+        with self._inside(node, "function"):
+            self._parameters(node.params)
+            self._walk(node.body)
+
+    def _lambda(self, node: cst.Lambda) -> None:
+        self._defaults(node.params)
+        with self._inside(node, "function"):
+            self._parameters(node.params)
+            self._walk(node.body)
+
+    def _defaults(self, params: cst.Parameters) -> None:
+        # Defaults run outside the function, under the ancestors Parameters and Param.
+        self.path.append(params)
+        for param in _all_parameters(params):
+            if param.default is not None:
+                self.path.append(param)
+                self._walk(param.default)
+                self.path.pop()
+        self.path.pop()
+
+    def _parameters(self, params: cst.Parameters) -> None:
+        for param in _all_parameters(params):
+            self.order += 1
+            self._tell("visit_Param", param)
+
+    def _class(self, node: cst.ClassDef) -> None:
+        self._child(node.decorators)
+        self._child(node.bases)
+        self._child(node.keywords)
+        with self._inside(node, "class"):
+            self._walk(node.body)
+
+    def _comprehension(self, node: Any) -> None:
+        self._walk(node.for_in.iter)  # the first iterable belongs to the scope outside
+        with self._inside(node, "comprehension"):
+            loop = node.for_in
+            self._comp_for(loop, skip_iter=True)
+            for name in ("key", "value", "elt"):
+                self._child(getattr(node, name, None))
+
+    def _comp_for(self, loop: cst.CompFor, skip_iter: bool) -> None:
+        self.order += 1
+        self._tell("visit_CompFor", loop)
+        self._walk(loop.target)
+        if not skip_iter:
+            self._walk(loop.iter)
+        self._child(loop.ifs)
+        if loop.inner_for_in is not None:
+            self._comp_for(loop.inner_for_in, skip_iter=False)
+
+    def _branches(self, node: Any) -> None:
+        kind = "if" if isinstance(node, (cst.If, cst.Match)) else "try"
+        self._child(getattr(node, "test", None) or getattr(node, "subject", None))
+        for name in ("body", "handlers", "cases", "orelse", "finalbody"):
+            part = getattr(node, name, None) or ()
+            for index, item in enumerate(part if isinstance(part, (list, tuple)) else (part,)):
+                with self._arm(node, f"{name} {index}", kind):
+                    self._walk(item)
+
+    def _loop(self, node: Any) -> None:
+        self._child(getattr(node, "iter", None) or getattr(node, "test", None))
+        with self._arm(node, "body", "loop"):
+            self._tell("target_" + type(node).__name__, node)
+            self._child(getattr(node, "target", None))
+            self._walk(node.body)
+        self._child(node.orelse)
+
+
+def _all_parameters(params: cst.Parameters) -> list[cst.Param]:
+    stars = [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
+    return [*params.posonly_params, *params.params, *params.kwonly_params, *stars]
+
+
+def _children(cls: type) -> tuple[str, ...]:
+    names = tuple(f.name for f in fields(cls) if not any(word in f.name for word in _TRIVIA))
+    # The value of an assignment runs before its targets are bound; so does what a "with" opens.
+    if cls in (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr):
+        names = tuple(sorted(names, key=lambda name: name != "value"))
+    return names
+
+
+_SPECIAL: dict[type, Callable[[Walk, Any], None]] = {
+    cst.FunctionDef: Walk._function,
+    cst.Lambda: Walk._lambda,
+    cst.ClassDef: Walk._class,
+    **dict.fromkeys(_COMPREHENSIONS, Walk._comprehension),
+    **dict.fromkeys(_BRANCHES, Walk._branches),
+    **dict.fromkeys(_LOOPS, Walk._loop),
+}
