@@ -272,7 +272,7 @@ def _read_gitignore(directory: str) -> _Spec:
     patterns: list[GitIgnoreSpecPattern] = []
     for line in os.fsdecode(data.removeprefix(b"\xef\xbb\xbf")).split("\n"):
         try:
-            patterns += GitIgnoreSpec.from_lines([line.removesuffix("\r")]).patterns
+            patterns += GitIgnoreSpec.from_lines([line]).patterns
         except ValueError:  # malformed: git passes over it
             pass
     return tuple(patterns)

@@ -18,12 +18,12 @@ _MAX_SIZE = 1_000_000  # bytes
 _Release = tuple[int, ...]
 _Entry = tuple[str, "_Range", str]  # name as written, range, the place within the file
 
-_NAME = re.compile(r"\s*([a-z0-9][a-z0-9._-]*)\b\s*(?:\[[^\]]*\])?\s*", re.IGNORECASE | re.ASCII)
-_CLAUSE = re.compile(  # a release has at most 18 digits a number: int() raises at some length
-    r"(?P<operator>===|==|~=|!=|<=|>=|<|>)\s*v?(?P<release>\d{1,18}(?:\.\d{1,18})*)"
+# Strings, so that they are compiled on first use; ASCII only, any case.
+_NAME = r"(?ai)\s*([a-z0-9][a-z0-9._-]*)\b\s*(?:\[[^\]]*\])?\s*"
+_CLAUSE = (  # a release has at most 18 digits a number: int() raises at some length
+    r"(?ai)(?P<operator>===|==|~=|!=|<=|>=|<|>)\s*v?(?P<release>\d{1,18}(?:\.\d{1,18})*)"
     r"(?:(?P<wildcard>\.\*)|(?:[-_.]?(?:a|b|c|rc|alpha|beta|pre|preview|post|rev|r|dev)[-_.]?\d*|-\d+){0,3}"
-    r"(?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?)",
-    re.IGNORECASE | re.ASCII,
+    r"(?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?)"
 )
 
 
@@ -196,7 +196,6 @@ def _conda(file: str, text: str) -> Iterator[_Entry]:
         elif 0 <= pip < indent:
             yield from _requirement(requirement, f"{file}:{row}")
         else:
-            pip = -1
             yield from _conda_requirement(requirement, f"{file}:{row}")
 
 
@@ -205,7 +204,7 @@ def _conda(file: str, text: str) -> Iterator[_Entry]:
 
 def _requirement(text: str, place: str) -> Iterator[_Entry]:
     """A PEP 508 requirement; nothing if it is none."""
-    name = _NAME.match(text)
+    name = re.match(_NAME, text)
     rest = text[name.end() :].partition(";")[0].strip() if name else ""
     range_ = _ANY if rest.startswith("@") else _pep440(rest[1:-1] if rest[:1] + rest[-1:] == "()" else rest)
     if name and range_:
@@ -232,7 +231,7 @@ def _pep440(text: str) -> _Range | None:
     """The range of a comma-separated version specifier, ``_ANY`` if empty; None if malformed."""
     result = _ANY
     for clause in text.split(","):
-        match = _CLAUSE.fullmatch(clause.strip())
+        match = re.fullmatch(_CLAUSE, clause.strip())
         range_ = _clause(match["operator"], _release(match["release"]), bool(match["wildcard"])) if match else None
         if range_ is None and clause.strip():
             return None
@@ -277,7 +276,7 @@ def _poetry_clause(text: str) -> _Range | None:
         return _pep440(f"=={text}")
     if text[0] not in "^~" or text.startswith("~="):
         return _pep440(text)
-    match = _CLAUSE.fullmatch(f"=={text[1:]}")
+    match = re.fullmatch(_CLAUSE, f"=={text[1:]}")
     if not match or match["wildcard"]:
         return None
     release = _release(match["release"])

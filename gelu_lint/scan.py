@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 # What LibCST 1.9 can take. Its parser segfaults near 3,000 brackets; 99 blocks are all that it and CPython accept;
-# printing a module again needs 2 Python frames an operator, a visitor 3, of the 1,000 that Python grants; nested
-# patterns take it four times as long with every level.
+# printing a module again needs 2 Python frames an operator, a visitor 3, of the 1,000 that Python grants; every level
+# of a pattern takes it four times as long, one of a faulty `del` twice.
 MAX_BRACKETS = 100  # nested, per logical line
-MAX_PATTERN = 6  # nested brackets of a `case`
+MAX_STEEP = 6  # the same for `case` and `del`
 MAX_CHAIN = 250  # operators, calls, attributes, adjacent strings that may nest in one another, per logical line
 MAX_BLOCKS = 99  # nested
 MAX_ELIFS = 200  # `elif` arms of one `if`
@@ -65,7 +65,7 @@ _DIRECTIVE = re.compile(r"noqa|gelu-lint", re.IGNORECASE)
 # The head of a logical line: white space, then a name that is no string prefix, or "@".
 _HEAD = re.compile(r"""[ \t\f]*(?:(?!(?:[rR]?[bBfFtT]|[bBfFtT]?[rR]|[uU])['"])([^\W\d]\w*)|(@))?""")
 _ASYNC_DEF = re.compile(r"async[ \t\f]+def\b")
-_PATTERN = re.compile(r"case[ \t\f]*[^ \t\f=.,]")
+_STEEP = re.compile(r"^[ \t\f]*case\b(?![ \t\f]*[=.,])|(?:^|[:;])[ \t\f]*del\b", re.MULTILINE)
 
 # Kinds of token. The first eleven are groups of the patterns below.
 _NEWLINE, _OPEN, _CLOSE, _COMMENT, _JOIN, _QUOTE, _ODD, _COLON, _COMMA, _OPERATOR, _BINDER = range(1, 12)
@@ -73,10 +73,10 @@ _NL = 12  # row end inside brackets
 _ROWS = 13  # row ends inside a string
 _FIELD = 14  # "{" of an f-string; "}" is _CLOSE
 _STRING = 15  # a string that the loop saw, or the start of an f-string
-_DEEP = 16  # one bracket too many
+_DEEP = 16  # after a bracket: more than MAX_STEEP are open
 
 _TOKENS = r"""
-    (\n) | ([(\[{]) | ([)\]}]) | (\#[^\n]*) | (\\\n) | (\"\"\"|\'\'\'|\"|\')
+    (\n) | ([(\[{]) | ([)\]}]) | (\#[^\n]*) | (\\\n) | (\"\"\"|'''|"|')
     | ([$?`!\\\x00-\x08\x0b\x0e-\x1f\x7f])
 """
 # Characters that start no token, and whole one-row strings without fields, are skipped inside the match: the loop
@@ -108,11 +108,11 @@ _F_PREFIX = re.compile(r"(?:\W|^)(?:[fFtT][rR]?|[rR][fFtT])\Z")
 _REST = {
     "'": re.compile(r"[^'\\\n]*(?:\\.[^'\\\n]*)*'", re.DOTALL),
     '"': re.compile(r'[^"\\\n]*(?:\\.[^"\\\n]*)*"', re.DOTALL),
-    "\'\'\'": re.compile(r"[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*\'\'\'", re.DOTALL),
+    "'''": re.compile(r"[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''", re.DOTALL),
     '"""': re.compile(r'[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""', re.DOTALL),
 }
 # One stretch of the literal part of an f-string. A backslash hides any character but a brace.
-_LITERAL = re.compile(r"""[^{}'"\\\n]*(?:(\\?\n)|(\{\{|\}\})|([{}])|(\"\"\"|\'\'\'|\"|\')|\\[^{}]?|\Z)""")
+_LITERAL = re.compile(r"""[^{}'"\\\n]*(?:(\\?\n)|(\{\{|\}\})|([{}])|(\"\"\"|'''|"|')|\\[^{}]?|\Z)""")
 
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 # Until 3.12 an f-string is one token, and a row end in a field is just one of its rows.
@@ -170,7 +170,7 @@ def _tokens(text: str, pos: int, end: int, full: bool) -> Iterator[Token]:
                 yield kind, start, pos
             if kind == _FIELD:
                 stack.append("}" + top[1:])
-                if len(stack) > MAX_BRACKETS:
+                if len(stack) > MAX_STEEP:
                     yield _DEEP, start, pos
             elif kind == _CLOSE:
                 stack.pop()
@@ -191,7 +191,7 @@ def _tokens(text: str, pos: int, end: int, full: bool) -> Iterator[Token]:
             elif what == _OPEN:
                 yield _OPEN, start, pos
                 stack.append(_CLOSER[text[start]])
-                if len(stack) > MAX_BRACKETS:
+                if len(stack) > MAX_STEEP:
                     yield _DEEP, start, pos
             elif what == _CLOSE:
                 top = stack[-1] if stack else ""
@@ -208,7 +208,7 @@ def _tokens(text: str, pos: int, end: int, full: bool) -> Iterator[Token]:
                 if _F_PREFIX.search(text, max(start - 3, 0), start):
                     stack.append("f" + quote)
                     strings += 1
-                    if len(stack) > MAX_BRACKETS:
+                    if len(stack) > MAX_STEEP:
                         yield _DEEP, start, pos
                     break
                 rest = _REST[quote].match(text, pos, end)
@@ -358,12 +358,9 @@ def scan(text: str) -> Scan:
         start = head.end() - len(word)
         if text[start] in "#\n":
             return
-        pattern = word == "case" and _PATTERN.match(text, start)
         fault = ""
-        if deep:
-            fault = f"brackets nested deeper than {MAX_BRACKETS}"
-        elif pattern or at - begin > MAX_CHAIN:
-            fault = _excess(text, begin, at, MAX_PATTERN if pattern else MAX_BRACKETS)
+        if deep or at - begin > MAX_CHAIN:
+            fault = _excess(text, begin, at, MAX_STEEP if _STEEP.search(text, begin, at) else MAX_BRACKETS)
         if word == "async" and _ASYNC_DEF.match(text, start):
             asyncs.add(len(logical))
         columns.append(_column(text[begin:start]) if tricky else start - begin)

@@ -1,7 +1,7 @@
 """A text with only those top-level statements left that can matter, so that little of it need be parsed.
 
-What a statement binds and what it mentions is over-approximated from its words: one statement too many costs time,
-one too few would change a finding.
+What a statement binds and what it loads is over-approximated from its words: one statement too many costs time, one
+too few would change a finding.
 """
 
 import re
@@ -30,14 +30,42 @@ _INNER_GLOBAL = re.compile(r"[:;][ \t\f]*global\b(?:[^;\n\\]|\\\r?\n)*")
 _ASSIGNMENT = re.compile(r"(?:[\w\s,*]+|\w+\s*:[^=]*)=(?!=)")
 _TARGETS = re.compile(r".*(?<![=!<>:+\-*/%@&|^])=(?!=)", re.DOTALL)
 
-_HEADERS = frozenset("@ async def class if elif else for while try except finally with match case".split())
+# In a line without f-strings this finds the comments and strings exactly; what may be an f-string shows by its quote.
+_SILENT = re.compile(
+    r"""\#[^\n]*
+    | \"\"\"[^"\\]*(?:(?:\\\r?.|"(?!""))[^"\\]*)*\"\"\" | "[^"\\\n]*(?:\\\r?.[^"\\\n]*)*"
+    | '''[^'\\]*(?:(?:\\\r?.|'(?!''))[^'\\]*)*''' | '[^'\\\n]*(?:\\\r?.[^'\\\n]*)*'
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_FIELDS = re.compile(r"""[fFtT][rR]?['"]""")
+
+# "match" and "case" may be names: then more is left out than need be.
+_HEADERS = frozenset(
+    ("@", "async", "class", "def", "elif", "else", "except", "finally", "for", "if", "try", "while", "with",
+     "match", "case")
+)
 
 # The text of rows a to b.
 _Part = Callable[[int, int], str]
 
 
+def _lines(scan: Scan, statement: Statement) -> tuple[Logical, ...]:
+    first, last = statement.lines
+    return scan.logical[first:last]
+
+
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text)) - _KEYWORDS
+
+
+def _loads(lines: tuple[Logical, ...], part: _Part) -> set[str]:
+    """The names that a statement, made of these lines, may load: words outside comments and strings without fields."""
+    names: set[str] = set()
+    for line in lines:
+        text = part(line.row, line.end_row)
+        names.update(_WORD.findall(text if _FIELDS.search(text) else _SILENT.sub(" ", text)))
+    return names - _KEYWORDS
 
 
 def _binds(statement: Statement, lines: tuple[Logical, ...], part: _Part) -> set[str]:
@@ -73,29 +101,26 @@ def _binds_definition(statement: Statement, lines: tuple[Logical, ...], part: _P
 
 
 def _select(scan: Scan, part: _Part, needles: tuple[str, ...]) -> list[bool]:
-    """Which statements to keep: those with a needle and, in turn, those that bind what a kept one mentions."""
+    """Which statements to keep: those with a needle and, in turn, those that bind what a kept one loads."""
     keep: list[bool] = []
-    queue: list[str] = []
+    queue: list[int] = []
     binders: dict[str, list[int]] = {}
-    texts: list[str] = []
     for i, statement in enumerate(scan.statements):
         text = part(statement.row, statement.end_row)
         lower = text.lower()
         always = statement.kind == "import" and ("*" in text or "__future__" in text)
         keep.append(always or any(needle in lower for needle in needles))
-        texts.append(text)
         if keep[i]:
-            queue.append(text)
+            queue.append(i)
         else:
-            first, last = statement.lines
-            for name in _binds(statement, scan.logical[first:last], part):
+            for name in _binds(statement, _lines(scan, statement), part):
                 binders.setdefault(name, []).append(i)
     while queue:
-        for word in _words(queue.pop()):
-            for i in binders.pop(word, ()):
+        for name in _loads(_lines(scan, scan.statements[queue.pop()]), part):
+            for i in binders.pop(name, ()):
                 if not keep[i]:
                     keep[i] = True
-                    queue.append(texts[i])
+                    queue.append(i)
     return keep
 
 
@@ -133,14 +158,13 @@ def skeleton(text: str, scan: Scan, needles: tuple[str, ...]) -> Skeleton:
 
     for statement, wanted in zip(scan.statements, keep, strict=True):
         write(statement.row - 1, whole)
-        first, last = statement.lines
-        faulty = [i for i in range(first, last) if scan.logical[i].fault] if wanted else []
-        skipped += [(line.row, line.end_row, line.fault) for line in (scan.logical[i] for i in faulty)]
-        if any(i == first or scan.logical[i].word in _HEADERS for i in faulty):
+        lines = _lines(scan, statement)
+        faulty = [line for line in lines if line.fault] if wanted else []
+        skipped += [(line.row, line.end_row, line.fault) for line in faulty]
+        if any(line is lines[0] or line.word in _HEADERS for line in faulty):
             wanted = False
             faulty = []
-        for i in faulty:
-            line = scan.logical[i]
+        for line in faulty:
             write(line.row - 1, True)
             start = rows[line.row - 1]
             out.append(text[start : start + line.indent] + "pass")

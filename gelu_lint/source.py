@@ -234,7 +234,7 @@ def _cookie(body: bytes) -> tuple[str, int]:
 
 
 def _normal(cookie: str) -> str:
-    name = cookie[:12].lower().replace("_", "-")
+    name = cookie.lower().replace("_", "-")
     if name == "utf-8" or name.startswith("utf-8-"):
         return "utf-8"
     latin = (name + "-").startswith(("latin-1-", "iso-8859-1-", "iso-latin-1-"))

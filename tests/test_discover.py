@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gelu_lint import discover as discover_module
@@ -79,6 +79,10 @@ def test_each_file_comes_once_by_its_first_name(here: Path) -> None:
     assert find("linked").files == ["linked/a.py", "linked/c.py"]  # named, so walked
     assert find(".").files == ["b/a.py", "b/c.py"]  # not followed, and no link to a file that is there itself
     assert find("z.py", ".").files == ["b/c.py", "z.py"]
+    touch(here, "elsewhere.txt")
+    for number in range(20):
+        os.symlink("../elsewhere.txt", f"b/link{number:02}.py")
+    assert find("b").files == ["b/a.py", "b/c.py", "b/link00.py"]
 
 
 def test_links_to_files_are_taken_and_what_is_no_file_is_not(here: Path) -> None:
@@ -221,6 +225,8 @@ FOLDERS = ("", "a/", "b/", "a/b/", "b/a/", "a/b/a/")
 
 
 @given(GITIGNORES, st.sampled_from([".", "a", "b/a"]))
+@example({"": ["a", "!/b"]}, ".")  # pathspec alone takes b/a to be no longer ignored
+@example({"": ["a/**", "!a/c.py"]}, ".")  # … and a itself to be ignored
 @settings(max_examples=60, deadline=None)
 def test_the_walk_ignores_what_git_ignores(gitignores: dict[str, list[str]], argument: str) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
@@ -298,6 +304,17 @@ def test_an_ignored_directory_named(here: Path, with_git: bool, request: pytest.
     assert find("env/lib").files == find("env").files == ["env/lib/p/b.py"]
     os.symlink("env/lib", "elsewhere")
     assert find("elsewhere").files == ["elsewhere/p/b.py"]
+    (here / ".gitignore").write_text("env/*\n*.py\n")
+    assert find(".").files == find("env").files == []
+    assert find("env/lib").files == ["env/lib/p/b.py"]
+
+
+def test_a_link_into_a_repository(here: Path) -> None:
+    git(here, "init", "-q", "w")
+    touch(here, "w/src/a.py", "w/src/skip.py")
+    (here / "w/.gitignore").write_text("/src/skip.py\n")
+    os.symlink("w/src", "linked")
+    assert find("linked").files == ["linked/a.py"]
 
 
 @pytest.mark.usefixtures("no_git")
@@ -332,6 +349,7 @@ def test_git_hooks_do_not_mislead(here: Path, monkeypatch: pytest.MonkeyPatch) -
         touch(here, f"{name}/a.py", f"{name}/skip.py")
         git(here / name, "init", "-q")
         (here / name / ".gitignore").write_text("skip.py\n")
+    (here / "one/.git/info/exclude").write_text("a.py\n")
     monkeypatch.setenv("GIT_DIR", str(here / "one/.git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(here / "one/.git/index"))
     assert find("two").files == ["two/a.py"]
@@ -357,8 +375,10 @@ def test_a_hostile_monitor_does_not_run(here: Path) -> None:
     assert (here / "ran").exists()
 
 
-def test_a_hostile_remote_does_not_run(here: Path) -> None:
+@pytest.mark.parametrize("without", ["", "GIT_NO_LAZY_FETCH"])
+def test_a_hostile_remote_does_not_run(here: Path, without: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """git fetches a missing .gitignore that the index knows, by a command of the config's choice."""
+    monkeypatch.delitem(discover_module._GIT_SAFE, without, raising=False)  # as for an old git
     git(here, "init", "-q")
     touch(here, "s/a.py", "b.py")
     (here / "s/.gitignore").write_text("skip.py\n")

@@ -108,7 +108,7 @@ def test_requirement_lines(tmp_path: Path, line: str, expected: tuple[object, ..
     "line",
     [
         *("torch>=x", "torch 2", "torch>=1.*", "torch~=2", "torch>=1!2.0", "torch=2", ">=2", "torch>="),
-        *(f"torch>={'9' * 5000}", f"torch>=1{'a-' * 5000}!", "torch\u00b2>=1", "torch>=\u00b2"),
+        *(f"torch>={'9' * 5000}", f"torch>=1{'a-' * 5000}!", "torch\u00b2>=1", "torch>=\u0661"),
     ],
 )
 def test_malformed_lines(tmp_path: Path, line: str) -> None:
@@ -202,6 +202,23 @@ def test_pep_621(tmp_path: Path) -> None:
         "numpy": Declared((1, 26), None, False, "pyproject.toml [project.optional-dependencies] test"),
         "scikit-learn": Declared(None, None, False, "pyproject.toml [project.optional-dependencies] test"),
     }
+
+
+@pytest.mark.parametrize(
+    ("clauses", "ceiling", "is_open"),
+    [
+        (["<2", "<2"], (2, 0), True),
+        (["<2", "<=2"], (2, 0), False),
+        (["<=2", "<3"], (3, 0), True),
+        (["<3", "<=2"], (3, 0), True),
+        (["<3", ""], None, False),
+        (["", "<3"], None, False),
+    ],
+)
+def test_several_markers_join(tmp_path: Path, clauses: list[str], ceiling: object, is_open: bool) -> None:
+    lines = "".join(f"torch{clause}; python_version == '3.{row}'\n" for row, clause in enumerate(clauses))
+    found = one(tmp_path, lines)
+    assert found == (None, ceiling, is_open, "requirements.txt:1")
 
 
 def test_setup_cfg(tmp_path: Path) -> None:

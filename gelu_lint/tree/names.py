@@ -42,6 +42,7 @@ class Names:
         self.module_scope: Scope
         self.taken: set[str] = set()
         self.patched: set[str] = set()
+        self._meanings: dict[int, frozenset[str]] = {}
         walk = Walk(module, self.scopes)
         self.module_scope = walk.scope
         binder = _Binder(walk, self)
@@ -120,15 +121,26 @@ class Names:
         if found is None:
             stars = self.module_scope.stars
             return frozenset({f"{stars[0]}.{name}"}) if len(stars) == 1 else UNKNOWN
-        answers = []
+        answers: frozenset[str] = frozenset()
         reaching = _reaching(found.bindings[name], order, blocks)
         for binding in reaching:
             if binding.kind == "none" and len(reaching) > 1:
                 continue
-            answers.append(self._meaning(binding, depth))
-        return frozenset().union(*answers) if answers and all(answers) else UNKNOWN
+            answer = self._meaning(binding, depth)
+            if not answer:
+                return UNKNOWN
+            answers |= answer
+        return answers
 
     def _meaning(self, binding: Binding, depth: int) -> frozenset[str]:
+        # A binding means the same wherever it reaches; while it is worked out, a cycle back to it is unknown.
+        known = self._meanings.get(id(binding))
+        if known is None:
+            self._meanings[id(binding)] = UNKNOWN
+            known = self._meanings[id(binding)] = self._work_out(binding, depth)
+        return known
+
+    def _work_out(self, binding: Binding, depth: int) -> frozenset[str]:
         if binding.kind == "import":
             return frozenset({binding.target})
         if binding.kind == "value" and binding.node is not None:
