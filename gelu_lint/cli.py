@@ -225,7 +225,8 @@ def _statistics(result: Run) -> Iterable[str]:
         return
     for code, count in counts.most_common():
         known = rule(code)
-        yield f"{count:>6}  {code}  {known.name if known else ''}" + (f"  [{fixable[code]} safe]" if fixable[code] else "")
+        safe = f"  [{fixable[code]} mended by plain fix]" if fixable[code] else ""
+        yield f"{count:>6}  {code}  {known.name if known else ''}{safe}"
 
 
 def _fix(result: Run, overrides: dict[str, Any], data: bytes | None) -> int:
@@ -245,7 +246,7 @@ def _fix(result: Run, overrides: dict[str, Any], data: bytes | None) -> int:
     if data is not None:
         _bytes(_after(changed[0]) if changed else data)
     else:
-        failed = not all([_write(outcome) for outcome in changed])
+        failed = sum(not _write(outcome) for outcome in changed) > 0
         _render(result)
     _say(f"Fixed {words}; {left} remain.")
     return FAILED if failed else FINDINGS if left else CLEAN

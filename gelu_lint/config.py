@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -94,10 +96,7 @@ def _nearest(directory: str) -> str:
 
 @functools.cache
 def _read(path: str) -> dict[str, Any]:
-    try:
-        import tomllib
-    except ModuleNotFoundError:
-        import tomli as tomllib
+    tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         with open(path, "rb") as file:
             data = tomllib.load(file)

@@ -67,7 +67,7 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
 
 def _unparsable(summary: FileSummary, source: Source, row: int, column: int, message: str) -> FileSummary:
     line = source.line(row) if row <= len(source.rows) else ""
-    hint = " (a print statement: Python 2?)" if line.lstrip().startswith("print ") else ""
+    hint = " (Python 2 code?)" if "Missing parentheses in call to" in message else ""
     span = Span(row, min(column, len(line)), row, len(line))
     return summary._replace(faults=(*summary.faults, Fault(span, f"file skipped: {message}{hint}")))
 
@@ -84,7 +84,7 @@ def judge(summary: FileSummary, project: Project, codes: Sequence[str]) -> list[
     rules = [rule for rule in all_rules() if rule.code in codes]
     found = [finding for rule in rules if not rule.late for finding in rule.check(summary, project)]
     known = [rule.code for rule in all_rules()]
-    kept, seen = silence(found, summary.directives, project.judged, known)
+    kept, seen = silence(found, summary.directives, codes, known)
     summary = summary._replace(directives=seen)
     kept += [finding for rule in rules if rule.late for finding in rule.check(summary, project)]
     return sorted((_completed(f, summary) for f in kept), key=lambda f: (f.span, f.code, f.message))

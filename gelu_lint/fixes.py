@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gelu_lint.facts.record import Callable
-from gelu_lint.model import Argument, Edit, Project, Site, Slot, Span, Value
+from gelu_lint.model import Argument, Edit, Project, Slot, Span, Value
 
 
 def spell(value: Value, quote: str) -> str:
@@ -42,7 +42,7 @@ def can_choose(row: Callable, project: Project) -> bool:
     return floor is None or not row.since or floor >= row.since
 
 
-def default_of(site: Site, row: Callable, policy: str) -> tuple[Value, str]:
+def default_of(row: Callable, policy: str) -> tuple[Value, str]:
     """The value to write where none is given, and its flavour: the policy's if the callable has it, else today's."""
     if policy and row.can_select(policy):
         return row.value_for(policy), policy

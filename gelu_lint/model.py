@@ -108,7 +108,9 @@ class Site(NamedTuple):
     consumer   the last name of the call that a reference is handed to, "" for any other form
     callee     the canonical public name of what is called or referred to; ``written`` is the text in the file
     flavour    erf, tanh, quick, … of this site as written; unknown where only the run decides or where it raises
-    given      how the choosing argument is given: absent, literal, constant, dynamic, unsure (stars), fixed (no argument)
+    given      how the choosing argument is given: absent, literal, constant (a name for a literal), dynamic, unsure
+               (stars may hold it), misplaced (by position, where only the keyword works), or fixed (the callable has
+               no such argument)
     guard      try, hasattr, version, raises or "": what protects the site from a name or value that does not exist
     """
 
@@ -142,8 +144,8 @@ class Site(NamedTuple):
 class Use(NamedTuple):
     """Something that a file does around GELUs.
 
-    kind       absent (``callee`` does not exist), refused (it refuses the value ``detail``), number (it refuses a Python
-               number; ``detail`` is the function that takes one)
+    kind       absent (``callee`` does not exist), refused (it refuses the value ``detail``), number (it refuses a
+               Python number; ``detail`` is the function that takes one)
     form       call, reference, import (``callee`` is the last of several names) or sole (the only name of its import)
     """
 
@@ -224,7 +226,6 @@ class Project(NamedTuple):
 
     policy: str = ""
     declared: tuple[tuple[str, tuple[int, ...] | None, tuple[int, ...] | None, bool], ...] = ()
-    judged: tuple[str, ...] = ()
     files: tuple[FileSummary, ...] | None = None
 
     def floor(self, package: str) -> tuple[int, ...] | None:

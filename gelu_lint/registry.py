@@ -34,9 +34,9 @@ def enabled(select: tuple[str, ...], extend: tuple[str, ...], ignore: tuple[str,
     """
     codes = []
     for r in all_rules():
-        wanted = [p for p in select + extend if r.code.startswith(p)]
-        chosen = bool(wanted) or (not select and not r.opt_in)
-        unwanted = max((len(p) for p in ignore if r.code.startswith(p)), default=-1)
-        if chosen and unwanted < max(map(len, wanted), default=0) or (chosen and unwanted < 0):
+        wanted = max((len(p) for p in select + extend if r.code.startswith(p)), default=0)
+        unwanted = max((len(p) for p in ignore if r.code.startswith(p)), default=0)
+        chosen = wanted or (not select and not r.opt_in)
+        if chosen and (not unwanted or unwanted < wanted):
             codes.append(r.code)
     return tuple(codes)

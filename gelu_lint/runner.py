@@ -193,7 +193,7 @@ def _project(task: _Task) -> Project:
         floor = tuple(int(part) for part in minimum.split(".") if part.isdigit())
         declared["torch"] = (floor, *declared.get("torch", (None, None, True))[1:])
     rows = tuple((name, *bounds) for name, bounds in sorted(declared.items()))
-    return Project(task.settings.policy, rows, _codes(task))
+    return Project(task.settings.policy, rows)
 
 
 @functools.cache

@@ -384,7 +384,7 @@ def scan(text: str) -> Scan:
         elif kind == _JOIN:
             if text[text.rfind("\n", 0, start) + 1 : start].strip(" \t\f"):
                 join = join or row
-            elif not text[begin:start].strip(" \t\f"):
+            elif row == first:
                 sure = False  # the line's indentation may be in its second row
             row += 1
         elif kind == _ODD:
@@ -395,5 +395,7 @@ def scan(text: str) -> Scan:
         sure = False
         row = text.count("\n")
         finish(end)
+        if logical and logical[-1].row == first and logical[-1].fault:
+            logical[-1] = logical[-1]._replace(fault="a bracket or a string is never closed")
     statements, regular = _statements(logical, columns, asyncs)
     return Scan(rows, tuple(logical), tuple(statements), tuple(comments), tuple(joins), sure and regular)

@@ -11,7 +11,9 @@ from gelu_lint.scan import Comment, Scan
 # flake8's own pattern and rule: the first match on the (joined) line counts, wherever on the line it stands.
 _NOQA = re.compile(r"# noqa(?::[\s]?(?P<codes>([A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
 _NOQA_FILE = re.compile(r"# flake8[:=]\s*noqa(?P<codes>:\s?(?P<list>[A-Z][0-9A-Z, \t]*))?\s*$", re.IGNORECASE)
-_OURS = re.compile(r"#\s*gelu-lint\s*:\s*(?P<verb>[\w-]*)(?P<open>\s*\[)?(?P<list>[^\]#]*)(?P<close>\])?", re.IGNORECASE)
+_OURS = re.compile(
+    r"#\s*gelu-lint\s*:\s*(?P<verb>[\w-]*)(?P<open>\s*\[)?(?P<list>[^\]#]*)(?P<close>\])?", re.IGNORECASE
+)
 _CODE = re.compile(r"[A-Za-z]+[0-9]+")
 _WORD = re.compile(r"[^\s,]+")
 _PREFIX = re.compile(r"GEL\d{0,3}")
@@ -40,13 +42,13 @@ def _own(text: str, scan: Scan, comment: Comment) -> Iterator[Directive]:
         wrong = [code for code, _ in codes if not _PREFIX.fullmatch(code)]
         if verb not in ("ignore", "ignore-file"):
             hint = " (did you mean ignore?)" if verb.startswith("ig") or verb in ("disable", "skip", "noqa") else ""
-            fault = f"unknown directive {verb!r}{hint}; it has no effect"
+            fault = f"no directive {verb!r}{hint}; it has no effect"
         elif not match["open"]:
-            fault = f"names no code, so it has no effect; write {verb}[GEL…]"
+            fault = f"it names no code, so it has no effect; write {verb}[GEL…]"
         elif not match["close"]:
             fault = "its bracket is never closed, so it has no effect"
         elif not codes:
-            fault = "names no code, so it has no effect"
+            fault = "it names no code, so it has no effect"
         elif wrong:
             fault = f"{wrong[0]!r} is no code of gelu-lint, so it has no effect"
         end = comment.text.find("#", match.end())
@@ -88,7 +90,7 @@ def _noqa(text: str, scan: Scan) -> Iterator[Directive]:
             continue
         fault = ""
         if inside["codes"] is None and _BARE_GEL.match(comment.text, inside.end()):
-            fault = "names no code, so it silences every code of every linter on its line; write GEL and a number"
+            fault = "GEL without a number makes it a bare noqa, which silences every linter on its line"
         codes = tuple(_codes(_CODE, comment, inside, "codes")) if inside["codes"] else ()
         end = codes[-1][1].end_column - comment.column if codes else inside.end()
         yield _directive("noqa", codes, comment, start, end, text, scan, fault)._replace(rows=rows)

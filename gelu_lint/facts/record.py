@@ -16,7 +16,8 @@ class Callable(NamedTuple):
     keyword     the argument that chooses, "" where there is none; ``position`` its index among positional arguments
                 (inputs count), None where it is keyword-only
     values      each valid value and its flavour; ``default`` is one of them
-    wrong       what any other value does: "raises" (``error`` names the exception), or "truthy" (truthiness decides)
+    wrong       what any other value does: "raises" (``error``, or ``type_error`` if it has the wrong type), or "truthy"
+                (its truthiness decides)
     parameters  keywords that are accepted, () where that is not recorded
     dummy       an argument that is accepted and ignored, with its position
     since       first version of the framework with the choosing argument
@@ -35,6 +36,7 @@ class Callable(NamedTuple):
     default: Literal = None
     wrong: str = "raises"
     error: str = ""
+    type_error: str = ""
     parameters: tuple[str, ...] = ()
     dummy: tuple[str, int] | None = None
     since: tuple[int, ...] = ()
@@ -88,4 +90,12 @@ class Refused(NamedTuple):
     position: int | None
     values: tuple[str, ...]
     error: str
+    source: str
+
+
+class TensorOnly(NamedTuple):
+    """A function that refuses a Python number, and the one that takes it ("" where there is none)."""
+
+    name: str
+    instead: str
     source: str

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 
 from gelu_lint import facts
-from gelu_lint.facts.record import Absent, Callable, Refused
+from gelu_lint.facts.record import Absent, Callable, Refused, TensorOnly
 
 
 def _rows(kind: str) -> Iterator[object]:
@@ -48,7 +48,7 @@ def refused() -> dict[str, Refused]:
 @functools.cache
 def tensor_only() -> dict[str, str]:
     """Functions that refuse a Python number, each with the ``math`` function that takes one ("" where none does)."""
-    return {name: instead for name, instead in _rows("TENSOR_ONLY")}  # type: ignore[misc, has-type]
+    return {row.name: row.instead for row in _rows("TENSOR_ONLY") if isinstance(row, TensorOnly)}
 
 
 def find(names: frozenset[str]) -> Callable | None:

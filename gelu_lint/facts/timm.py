@@ -1,4 +1,4 @@
-"""timm: read in timm/layers/activations.py of 1.0.31 and run. Its GELUs have a dummy ``inplace``, no ``approximate``."""
+"""timm 1.0.31, read and run. Its GELUs have a dummy ``inplace`` and no ``approximate``."""
 
 from __future__ import annotations
 

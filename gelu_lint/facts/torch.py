@@ -2,47 +2,48 @@
 
 from __future__ import annotations
 
-from gelu_lint.facts.record import Absent, Callable, Refused
+from gelu_lint.facts.record import Absent, Callable, Refused, TensorOnly
 
 _ACTIVATION = "torch/nn/modules/activation.py; documentation of 1.12, which added the argument"
 _NATIVE = "schema aten::gelu(Tensor self, *, str approximate='none')"
 _VALUES = (("none", "erf"), ("tanh", "tanh"))
-_ERROR = "RuntimeError: approximate argument must be either none or tanh (TypeError if it is no string)"
+_ERROR = "RuntimeError: approximate argument must be either none or tanh"
+_TYPE_ERROR = "TypeError: gelu(): argument 'approximate' must be str"
 _RUN = "run with torch 2.13.0"
 
 CALLABLES = (
     Callable(
         "torch.nn.GELU", "torch", "class", "erf", _ACTIVATION,
         aliases=("torch.nn.modules.GELU", "torch.nn.modules.activation.GELU"),
-        keyword="approximate", position=0, values=_VALUES, default="none", error=_ERROR,
+        keyword="approximate", position=0, values=_VALUES, default="none", error=_ERROR, type_error=_TYPE_ERROR,
         parameters=("approximate",), since=(1, 12),
     ),
     Callable(
         "torch.nn.functional.gelu", "torch", "function", "erf", _NATIVE,
         aliases=("torch._C._nn.gelu",),
-        keyword="approximate", values=_VALUES, default="none", error=_ERROR,
+        keyword="approximate", values=_VALUES, default="none", error=_ERROR, type_error=_TYPE_ERROR,
         parameters=("input", "approximate", "out"), since=(1, 12),
     ),
     Callable(
         "torch._C._nn.gelu_", "torch", "function", "erf", _NATIVE,
-        keyword="approximate", values=_VALUES, default="none", error=_ERROR,
+        keyword="approximate", values=_VALUES, default="none", error=_ERROR, type_error=_TYPE_ERROR,
         parameters=("input", "approximate"), since=(1, 12),
     ),
     Callable(
         "torch.ops.aten.gelu", "torch", "op", "erf", _NATIVE,
         aliases=("torch.ops.aten.gelu.default",),
-        keyword="approximate", values=_VALUES, default="none", error=_ERROR,
+        keyword="approximate", values=_VALUES, default="none", error=_ERROR, type_error=_TYPE_ERROR,
         parameters=("self", "approximate"), since=(1, 12),
     ),
     Callable(
         "torch.ops.aten.gelu_", "torch", "op", "erf", _NATIVE,
         aliases=("torch.ops.aten.gelu_.default",),
-        keyword="approximate", values=_VALUES, default="none", error=_ERROR,
+        keyword="approximate", values=_VALUES, default="none", error=_ERROR, type_error=_TYPE_ERROR,
         parameters=("self", "approximate"), since=(1, 12),
     ),
     Callable(
         "torch._refs.nn.functional.gelu", "torch", "function", "erf", "torch/_refs/nn/functional/__init__.py",
-        keyword="approximate", position=1, values=_VALUES, default="none", error=_ERROR,
+        keyword="approximate", position=1, values=_VALUES, default="none", error=_ERROR, type_error=_TYPE_ERROR,
         parameters=("a", "approximate"), since=(1, 12),
     ),
 )  # fmt: skip
@@ -81,7 +82,7 @@ REFUSED = tuple(
 )
 
 TENSOR_ONLY = tuple(
-    (f"torch.{name}", instead)
+    TensorOnly(f"torch.{name}", instead, _RUN)
     for name, instead in (
         ("sqrt", "math.sqrt"),
         ("exp", "math.exp"),

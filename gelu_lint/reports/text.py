@@ -38,22 +38,30 @@ def _finding(finding: Finding, line: str | None, colour: bool) -> Iterator[str]:
         marks = max(1, min(last, start + _WIDTH) - span.column)
         yield f"{' ' * (len(number) - 2)}| {pad}{'^' * marks}"
     if finding.fix is not None:
-        yield f"   fix: {printable(finding.fix.message)}    {effect(finding.fix)}"
+        yield f"   fix: {printable(finding.fix.message)}    {effect(finding.fix, finding.severity)}"
 
 
-def effect(fix: Fix) -> str:
+def effect(fix: Fix, severity: str) -> str:
     """What applying a fix changes, and what it takes to have it applied."""
     if fix.delta is None:
         change = "changes values without bound"
     elif fix.delta:
         change = f"changes values by up to {fix.delta:.2e}"
     else:
-        change = "bit-identical, or today's code raises"
+        change = "changes nothing that runs today" if severity == "error" else "bit-identical"
     if fix.reach != "local":
-        return f"{change}; changes an interface (--unsafe-fixes)"
-    if fix.delta:
-        return f"{change} (--allow-delta {fix.delta * 1.01:.1g})" if fix.delta < 1 else f"{change} (--unsafe-fixes)"
-    return f"{change} (gelu-lint fix)" if fix.delta == 0 else f"{change} (--unsafe-fixes)"
+        return f"{change}, but not the same kind of object (--unsafe-fixes)"
+    if fix.delta == 0:
+        return change
+    allow = f"--allow-delta {_rounded_up(fix.delta)}" if fix.delta else "--unsafe-fixes"
+    return f"{change} ({allow})"
+
+
+def _rounded_up(delta: float) -> str:
+    """``delta`` rounded up to one digit: 4.73e-4 is 5e-4."""
+    digit, _, power = f"{delta:.6e}".partition("e")
+    first = int(float(digit)) + 1
+    return f"{first}e{int(power)}" if first < 10 else f"1e{int(power) + 1}"
 
 
 def summary(run: Run) -> Iterator[str]:

@@ -34,7 +34,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         if site.form not in ("call", "partial", "super") or site.given != "absent" or misuse(site) is not None:
             continue
         row = callables()[site.callee]
-        value, flavour = default_of(site, row, project.policy)
+        value, flavour = default_of(row, project.policy)
         delta = between(row.flavour, flavour).size
         fix = None
         edit = insert(site.slot, row.keyword, value, site.quote)
@@ -81,7 +81,8 @@ RULE = Rule(
         bad(
             "from functools import partial\nfrom torch import nn\n\nmake = partial(nn.GELU)\n",
             at="4:8",
-            fixed='from functools import partial\nfrom torch import nn\n\nmake = partial(nn.GELU, approximate="none")\n',
+            fixed="from functools import partial\nfrom torch import nn\n\n"
+            'make = partial(nn.GELU, approximate="none")\n',
         ),
         bad(
             "import torch.nn.functional as F\n\n\ndef block(x):\n    return F.gelu(x)\n",

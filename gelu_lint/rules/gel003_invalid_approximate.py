@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables
-from gelu_lint.fixes import before, can_choose, insert, remove, spell
+from gelu_lint.fixes import before, can_choose, default_of, remove, spell
 from gelu_lint.imports import reach
 from gelu_lint.misuse import Misuse, misuse
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Need, Project, Site, Span
@@ -36,16 +36,25 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             continue
         row = callables()[site.callee]
         size = between(wrong.computes, wrong.meant).size if wrong.computes and wrong.meant else 0.0
+        if project.policy and wrong.meant and row.can_select(project.policy):
+            # What the project decided goes before what the wrong value seems to ask for.
+            wrong = wrong._replace(meant=project.policy)
         severity = "error" if not wrong.computes else "warning" if size else "info"
-        fix = _fix(file, site, row, wrong, size) if can_choose(row, project) else None
+        fix = _fix(file, site, row, wrong, project) if can_choose(row, project) else None
         yield report(
             "GEL003", file, site, _message(site, row, wrong), severity, fix,
             span=wrong.argument.span, claimed=wrong.meant or None, error=size or None,
         )  # fmt: skip
 
 
+def _delta(wrong: Misuse) -> float | None:
+    """What writing the meant flavour changes: nothing where today's code raises."""
+    return between(wrong.computes, wrong.meant).size if wrong.computes else 0.0
+
+
 def _message(site: Site, row: Callable, wrong: Misuse) -> str:
-    error = row.error or "TypeError"
+    string = isinstance(wrong.value, str)
+    error = (row.error if string else row.type_error or row.error) or "TypeError"
     text = wrong.argument.text
     if wrong.kind == "position":
         return f"{site.written} takes {row.keyword} by keyword only; {text} by position raises TypeError"
@@ -60,14 +69,15 @@ def _message(site: Site, row: Callable, wrong: Misuse) -> str:
     return f"{row.keyword}={text} is no valid value: {when} raises {error}"
 
 
-def _fix(file: FileSummary, site: Site, row: Callable, wrong: Misuse, size: float | None) -> Fix | None:
+def _fix(file: FileSummary, site: Site, row: Callable, wrong: Misuse, project: Project) -> Fix | None:
     if not row.keyword:
-        return _sibling(file, site, row, wrong, size)
+        return _sibling(file, site, row, wrong)
     if wrong.kind == "keyword":
-        return _keyword(site, row, wrong)
+        return _keyword(site, row, wrong, project)
     argument = wrong.argument
     if wrong.kind == "position":
-        if len([a for a in site.arguments if not a.keyword]) > 2 or any(a.keyword == row.keyword for a in site.arguments):
+        by_position = [a for a in site.arguments if not a.keyword]
+        if len(by_position) > 2 or any(a.keyword == row.keyword for a in site.arguments):
             return None
         if not argument.literal or row.flavour_of(argument.value):
             return Fix(f"pass {row.keyword} by keyword", (before(argument.span, f"{row.keyword}="),))
@@ -78,12 +88,11 @@ def _fix(file: FileSummary, site: Site, row: Callable, wrong: Misuse, size: floa
     if not wrong.meant or not argument.literal or not row.can_select(wrong.meant):
         return None
     value = row.value_for(wrong.meant)
-    return Fix(
-        f"write {row.keyword}={value!r}", (Edit(argument.value_span, spell(value, site.quote)),), delta=size
-    )
+    edit = Edit(argument.value_span, spell(value, site.quote))
+    return Fix(f"write {row.keyword}={value!r}", (edit,), delta=_delta(wrong))
 
 
-def _keyword(site: Site, row: Callable, wrong: Misuse) -> Fix | None:
+def _keyword(site: Site, row: Callable, wrong: Misuse, project: Project) -> Fix | None:
     """An unknown keyword gives way to the choosing argument, or goes if that is there."""
     argument = wrong.argument
     if site.given in ("literal", "dynamic", "constant") or any(a.keyword == row.keyword for a in site.arguments):
@@ -95,11 +104,11 @@ def _keyword(site: Site, row: Callable, wrong: Misuse) -> Fix | None:
         if argument.literal and not row.flavour_of(argument.value):
             return None
         return Fix(f"write {row.keyword}", (Edit(start, f"{row.keyword}="),))
-    text = f"{row.keyword}={spell(row.default, site.quote)}"
+    text = f"{row.keyword}={spell(default_of(row, project.policy)[0], site.quote)}"
     return Fix(f"write {text} instead", (Edit(argument.span, text),))
 
 
-def _sibling(file: FileSummary, site: Site, row: Callable, wrong: Misuse, size: float | None) -> Fix | None:
+def _sibling(file: FileSummary, site: Site, row: Callable, wrong: Misuse) -> Fix | None:
     """A callable without the argument has a sibling for each flavour: call that one."""
     module = row.name.rpartition(".")[0]
     names = sorted(
@@ -116,7 +125,7 @@ def _sibling(file: FileSummary, site: Site, row: Callable, wrong: Misuse, size: 
         if found is None:
             return None
         edits, needs = (Edit(site.callee_span, found[0]), *edits), found[1]
-    return Fix(f"call {names[0]}", edits, needs, delta=size if wrong.computes else 0.0)
+    return Fix(f"call {names[0]}", edits, needs, delta=_delta(wrong))
 
 
 def evidence() -> None:

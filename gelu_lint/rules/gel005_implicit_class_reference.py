@@ -39,7 +39,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         row = callables()[site.callee]
         if not row.keyword or any(word in _KEEPERS for word in site.consumer.lower().split("_")):
             continue
-        value, flavour = default_of(site, row, project.policy)
+        value, flavour = default_of(row, project.policy)
         found = reach(file, "functools.partial")
         fix = None
         if found is not None and can_choose(row, project):

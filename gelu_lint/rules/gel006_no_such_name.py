@@ -17,11 +17,11 @@ running program changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from gelu_lint.facts.record import Absent
 from gelu_lint.facts.table import callables, find_absent, refused
-from gelu_lint.fixes import can_choose, insert
+from gelu_lint.fixes import can_choose, default_of, insert
 from gelu_lint.imports import line, reach
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Need, Project, Use
 from gelu_lint.rule import Rule, bad, good, report
@@ -89,7 +89,7 @@ def _renamed(file: FileSummary, use: Use, name: str, project: Project) -> Fix | 
             return None
         given = any(argument.keyword == row.keyword for argument in use.arguments)
         by_position = row.kind == "class" and use.arguments
-        edit = insert(use.slot, row.keyword, row.default, use.quote)
+        edit = insert(use.slot, row.keyword, default_of(row, project.policy)[0], use.quote)
         if not given and not by_position and edit is not None and can_choose(row, project):
             edits.append(edit)
     return Fix(f"write {written}", tuple(edits), needs)
@@ -105,10 +105,11 @@ def evidence() -> None:
     x = torch.zeros(3)
     for module, name in ((torch, "gelu"), (torch.nn, "Gelu"), (torch.nn.functional, "GELU"), (np, "erf"), (np, "math")):
         assert not hasattr(module, name), name
-    for call in (
+    refused: tuple[Callable[[], object], ...] = (
         lambda: torch.sqrt(2 / math.pi),  # type: ignore[arg-type]
         lambda: torch.nn.init.kaiming_uniform_(torch.zeros(2, 2), nonlinearity="gelu"),  # type: ignore[arg-type]
-    ):
+    )
+    for call in refused:
         try:
             call()
         except (TypeError, ValueError):
@@ -152,7 +153,8 @@ RULE = Rule(
         bad(
             "import numpy as np\n\n\ndef gelu(x):\n    return 0.5 * x * (1 + np.math.erf(x / 2**0.5))\n",
             at="5:27",
-            fixed="import math\nimport numpy as np\n\n\ndef gelu(x):\n    return 0.5 * x * (1 + math.erf(x / 2**0.5))\n",
+            fixed="import math\nimport numpy as np\n\n\ndef gelu(x):\n"
+            "    return 0.5 * x * (1 + math.erf(x / 2**0.5))\n",
         ),
         bad(
             "import torch.nn as nn\n\n\ndef init(w):\n    nn.init.kaiming_uniform_(w, nonlinearity='gelu')\n",

@@ -46,8 +46,8 @@ RULE = Rule(
     check,
     __doc__,
     examples=(
-        bad("import torch.nn.functional as F\n\n\ndef act(x:\n    return F.gelu(x)\n", at="4:9"),
-        bad("from torch import nn\n\nprint 'gelu', nn.GELU\n", at="3:7"),
+        bad("import torch.nn.functional as F\n\n\ndef act(x:\n    return F.gelu(x)\n", at="4:8"),
+        bad("from torch import nn\n\nprint 'gelu', nn.GELU\n", at="3:1"),
         good("from torch import nn\n\nact = nn.GELU(approximate='none')\n"),
         good("import os\n\nNAME = 'no activation here'\n"),
     ),

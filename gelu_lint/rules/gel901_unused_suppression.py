@@ -48,7 +48,7 @@ RULE = Rule(
     examples=(
         bad(
             "from torch import nn\n\nact = nn.GELU(approximate='none')  # noqa: GEL001\n",
-            at="3:37",
+            at="3:36",
             fixed="from torch import nn\n\nact = nn.GELU(approximate='none')\n",
         ),
         bad(
@@ -57,7 +57,8 @@ RULE = Rule(
             fixed="from torch import nn\n\nact = nn.GELU()  # noqa: GEL001\n",
         ),
         bad(
-            "from torch import nn  # noqa: F401, GEL003  # keep\n\nact = nn.GELU('none')  # gelu-lint: ignore[GEL001] old\n",
+            "from torch import nn  # noqa: F401, GEL003  # keep\n\n"
+            "act = nn.GELU('none')  # gelu-lint: ignore[GEL001] old\n",
             at="1:23 3:24",
             fixed="from torch import nn  # noqa: F401  # keep\n\nact = nn.GELU('none')\n",
         ),

@@ -23,7 +23,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     for directive in file.directives:
         if directive.fault:
             rows = (directive.span.row, directive.span.end_row)
-            message = f"suppression {directive.fault}"
+            message = f"malformed suppression: {directive.fault}"
             yield Finding("GEL902", file.path, directive.span, message, "warning", statement=rows)
 
 

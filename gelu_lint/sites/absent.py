@@ -148,7 +148,7 @@ class Absences:
             )
         )  # fmt: skip
 
-    def nodes(self) -> Iterator[object]:
+    def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``uses`` needs the places of."""
         for found in self._found:
             yield found.node

@@ -5,13 +5,13 @@ from __future__ import annotations
 from gelu_lint.model import Argument, Slot, Value
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.names import Names, literal
-from gelu_lint.tree.nodes import Arg, BaseExpression, Call, GeneratorExp, Name, ParenthesizedWhitespace
+from gelu_lint.tree.nodes import Arg, BaseExpression, Call, CSTNode, GeneratorExp, Name, ParenthesizedWhitespace
 from gelu_lint.tree.walk import Moment
 
 
-def nodes_of(call: Call) -> list[object]:
+def nodes_of(call: Call) -> list[CSTNode]:
     """The nodes that must be placed before ``arguments`` and ``slot`` can be told."""
-    wanted: list[object] = [call, call.func, call.whitespace_before_args]
+    wanted: list[CSTNode] = [call, call.func, call.whitespace_before_args]
     for arg in call.args:
         wanted += [arg, arg.value, getattr(arg.comma, "whitespace_after", arg.whitespace_after_arg)]
     return wanted

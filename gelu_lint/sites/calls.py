@@ -122,7 +122,7 @@ class Calls:
             _Found(node, callee, row, part, call, skip, symbol(path), guard(path, node), string, self._walk.moment)
         )
 
-    def nodes(self) -> Iterator[object]:
+    def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``sites`` needs the places of."""
         for found in self._found:
             yield found.node
@@ -166,10 +166,14 @@ class Calls:
 
 def _choice(row: Callable, given: Sequence[Argument]) -> tuple[str, Value, str]:
     """How the choosing argument is given, its value, and the flavour that follows."""
+    if row.parameters and any(a.keyword and a.keyword not in row.parameters for a in given):
+        return ("fixed" if not row.keyword else "absent"), None, "unknown"
     if not row.keyword:
         return "fixed", None, row.flavour
     chosen = next((a for a in given if a.keyword == row.keyword), None)
     positional = [a for a in given if not a.keyword and a.star != "**"]
+    if row.keyword_only and len(positional) > 1 and not any(a.star for a in positional):
+        return "misplaced", positional[1].value, "unknown"
     stars = any(a.star == "**" or (a.star == "*" and not row.keyword_only) for a in given)
     if chosen is None and row.position is not None and not any(a.star for a in positional[: row.position + 1]):
         chosen = positional[row.position] if len(positional) > row.position else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from gelu_lint.tree.names import last_name, literal
@@ -61,9 +62,8 @@ def role(node: CSTNode, path: Sequence[CSTNode]) -> Role:
     child = node
     while ancestors:
         parent = ancestors.pop()
-        if isinstance(parent, IfExp) and child is not parent.test:
-            child = parent
-        elif isinstance(parent, (BooleanOperation, NamedExpr)):
+        chosen = isinstance(parent, IfExp) and child is not parent.test
+        if chosen or isinstance(parent, (BooleanOperation, NamedExpr)):
             child = parent
         elif isinstance(parent, (Element, Tuple, List, Set)):
             return _member(ancestors)
@@ -152,7 +152,7 @@ def enclosing_string(path: Sequence[CSTNode]) -> str:
 def guard(path: Sequence[CSTNode], node: CSTNode) -> str:
     """What protects ``node`` from a name or value that does not exist: try, hasattr, version, raises or ""."""
     chain = [*path, node]
-    for parent, child in zip(chain, chain[1:], strict=False):
+    for parent, child in pairwise(chain):
         found = ""
         if isinstance(parent, (Try, TryStar)):
             found = "try" if child is not parent.finalbody and _catches(parent) else ""

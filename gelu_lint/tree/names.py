@@ -86,7 +86,7 @@ class Names:
         return self.constant(value, reaching[0].moment, depth + 1) if isinstance(value, cst.Name) else value
 
     def at_hand(self) -> dict[str, str]:
-        """Names that the top level surely binds by an import, and that nothing else in the file binds: name → target."""
+        """Names that the top level surely imports, and that nothing else in the file binds: name → target."""
         found = {}
         for name, bindings in self.module_scope.bindings.items():
             targets = {binding.target for binding in bindings}

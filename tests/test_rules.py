@@ -1,0 +1,208 @@
+"""Every rule keeps the promises of its own file: positions, fixes, deltas, silence, suppression, evidence, docs."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+
+import numpy as np
+import pytest
+from scipy.special import expit, ndtr
+
+from gelu_lint.engine import judge, summarise
+from gelu_lint.fixer import apply, fix
+from gelu_lint.model import Finding, Project
+from gelu_lint.options import FLAVOURS_OF_POLICY
+from gelu_lint.registry import all_rules, enabled
+from gelu_lint.rule import Example, Rule
+from gelu_lint.screen import passes
+from gelu_lint.source import decode
+
+RULES = all_rules()
+CODES = enabled(("GEL",), (), ())
+BAD = [pytest.param(r, e, id=f"{r.code}-{i}") for r in RULES for i, e in enumerate(r.examples) if e.at]
+GOOD = [pytest.param(r, e, id=f"{r.code}-{i}") for r in RULES for i, e in enumerate(r.examples) if not e.at]
+FIXED = [p for p in BAD if p.values[1].fixed is not None]
+
+#: Independent references of the flavours, in float64.
+REFERENCE = {
+    "erf": lambda x: x * ndtr(x),
+    "tanh": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    "quick": lambda x: x * expit(1.702 * x),
+}
+
+
+def project(example: Example) -> Project:
+    """The project that an example's options and dependencies describe (a small reading of its own)."""
+    declared = []
+    for text in example.dependencies:
+        name, sign, version = re.fullmatch(r"(\w+)(>=|<)([\d.]+)", text).groups()
+        bound = tuple(int(part) for part in version.split("."))
+        declared.append((name, bound, None, True) if sign == ">=" else (name, None, bound, True))
+    policy = FLAVOURS_OF_POLICY.get(dict(example.options).get("approximate", ""), "")
+    return Project(policy, tuple(declared))
+
+
+def lint(code: str, example: Example, codes: tuple[str, ...] = CODES) -> list[Finding]:
+    return judge(summarise(decode("model.py", code.encode())), project(example), codes)
+
+
+def places(findings: list[Finding], code: str) -> tuple[str, ...]:
+    return tuple(f"{f.span.row}:{f.span.column + 1}" for f in findings if f.code == code)
+
+
+def mend(code: str, rule: Rule, example: Example) -> str:
+    codes = CODES if rule.late else (rule.code,)  # unused suppressions are judged by what else ran
+    return fix(decode("model.py", code.encode()), project(example), codes, 0.0, unsafe=rule.code < "GEL900").text
+
+
+@pytest.mark.parametrize(("rule", "example"), BAD)
+def test_bad_reports_exactly_there(rule: Rule, example: Example) -> None:
+    found = lint(example.code, example)
+    assert places(found, rule.code) == example.at
+    assert {f.code for f in found} == {rule.code}, "an example shows one mistake"
+
+
+@pytest.mark.parametrize(("rule", "example"), GOOD)
+def test_good_is_silent_under_all_rules(rule: Rule, example: Example) -> None:
+    assert lint(example.code, example) == []
+
+
+@pytest.mark.parametrize(("rule", "example"), BAD)
+def test_bad_passes_the_screen(rule: Rule, example: Example) -> None:
+    assert passes(example.code.encode())
+
+
+@pytest.mark.parametrize(("rule", "example"), BAD)
+def test_fixed_is_given_exactly_where_a_fix_exists(rule: Rule, example: Example) -> None:
+    fixes = [f.fix for f in lint(example.code, example)]
+    assert all((f is not None) == (example.fixed is not None) for f in fixes)
+    for found in fixes:
+        if found is not None:
+            assert found.reach == example.reach
+            assert found.delta == pytest.approx(example.delta, rel=2e-3)
+
+
+@pytest.mark.parametrize(("rule", "example"), FIXED)
+def test_fix_writes_what_the_example_shows(rule: Rule, example: Example) -> None:
+    assert mend(example.code, rule, example) == example.fixed
+    assert example.fixed != example.code
+
+
+@pytest.mark.parametrize(("rule", "example"), FIXED)
+def test_fixed_text_parses_is_clean_and_stable(rule: Rule, example: Example) -> None:
+    compile(example.fixed, "model.py", "exec")
+    assert places(lint(example.fixed, example), rule.code) == ()
+    assert mend(example.fixed, rule, example) == example.fixed
+
+
+@pytest.mark.parametrize(("rule", "example"), FIXED)
+def test_a_fix_makes_no_new_finding(rule: Rule, example: Example) -> None:
+    before = {f.code for f in lint(example.code, example)}
+    assert {f.code for f in lint(example.fixed, example)} <= before - {rule.code}
+
+
+@pytest.mark.parametrize(("rule", "example"), FIXED)
+def test_edits_of_one_finding_are_complete(rule: Rule, example: Example) -> None:
+    """What JSON hands to an editor, imports included, gives the fixed text when applied alone."""
+    source = decode("model.py", example.code.encode())
+    findings = lint(example.code, example)
+    if len(findings) == 1:
+        wanted = findings[0].fix
+        assert apply(source, (*wanted.imports, *wanted.edits)) == example.fixed
+
+
+@pytest.mark.parametrize(("rule", "example"), FIXED)
+def test_fix_keeps_comments(rule: Rule, example: Example) -> None:
+    def comments(code: str) -> list[str]:
+        tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+        return [t.string for t in tokens if t.type == tokenize.COMMENT and "GEL" not in t.string]
+
+    code = "".join(f"{line}  # kept {n}\n" if line else "\n" for n, line in enumerate(example.code.splitlines()))
+    if "GEL" in example.code or "noqa" in example.code:
+        code = example.code
+    kept = comments(mend(code, rule, example))
+    assert [c for c in comments(code) if c not in kept] == []
+
+
+@pytest.mark.parametrize(("rule", "example"), FIXED)
+def test_delta_is_what_the_values_change_by(rule: Rule, example: Example) -> None:
+    """Recomputed from the flavours before and after with SciPy; code that raises before changes nothing."""
+    x = np.linspace(-12, 12, 240_001)
+    before = summarise(decode("model.py", example.code.encode())).sites
+    after = summarise(decode("model.py", example.fixed.encode())).sites
+    changes = [
+        np.abs(REFERENCE[new.flavour](x) - REFERENCE[old.flavour](x)).max()
+        for old, new in zip(before, after, strict=False)
+        if old.flavour in REFERENCE and new.flavour in REFERENCE
+    ]
+    assert max(changes, default=0.0) == pytest.approx(example.delta, abs=1e-6)
+
+
+@pytest.mark.parametrize(("rule", "example"), [p for p in BAD if p.values[0].code < "GEL900"])
+@pytest.mark.parametrize("comment", ["  # noqa: {}", "  # noqa", "  # gelu-lint: ignore[{}] on purpose"])
+def test_suppression_works_on_its_line(rule: Rule, example: Example, comment: str) -> None:
+    lines = example.code.splitlines()
+    for finding in lint(example.code, example):
+        row = finding.noqa_row if "noqa" in comment else finding.statement[1]
+        if finding.noqa_row == finding.span.row:
+            lines[row - 1] += comment.format(rule.code)
+    assert lint("\n".join(lines) + "\n", example) == []
+
+
+@pytest.mark.parametrize(("rule", "example"), BAD)
+def test_crlf_and_bom_change_nothing(rule: Rule, example: Example) -> None:
+    data = b"\xef\xbb\xbf" + example.code.replace("\n", "\r\n").encode()
+    source = decode("model.py", data)
+    assert places(judge(summarise(source), project(example), CODES), rule.code) == example.at
+    if example.fixed is not None:
+        codes = CODES if rule.late else (rule.code,)
+        result = fix(source, project(example), codes, 0.0, unsafe=rule.code < "GEL900")
+        assert source.encode(result.text) == b"\xef\xbb\xbf" + example.fixed.replace("\n", "\r\n").encode()
+
+
+@pytest.mark.parametrize(("rule", "example"), BAD)
+def test_tabs_change_columns_only(rule: Rule, example: Example) -> None:
+    code = example.code.replace("    ", "\t")
+    rows = [place.split(":")[0] for place in places(lint(code, example), rule.code)]
+    assert rows == [place.split(":")[0] for place in example.at]
+    if example.fixed is not None:
+        assert mend(code, rule, example) == example.fixed.replace("    ", "\t")
+
+
+@pytest.mark.parametrize(("rule", "example"), [p for p in BAD if p.values[0].code != "GEL900"])
+@pytest.mark.parametrize("head", ["class Holder:", "if FLAG:", "def outer():", "for _ in range(3):"])
+def test_holds_inside_a_block(rule: Rule, example: Example, head: str) -> None:
+    """Imports stay where they are; the rest is indented under ``head``."""
+    lines = example.code.splitlines()
+    first = next(i for i, line in enumerate(lines) if line and not line.startswith(("import", "from")))
+    if any(int(place.split(":")[0]) <= first for place in example.at):
+        return  # the finding is at an import
+    body = [f"    {line}" if line else "" for line in lines[first:]]
+    moved = [f"{int(row) + 1}:{int(column) + 4}" for row, column in (place.split(":") for place in example.at)]
+    code = "\n".join([*lines[:first], head, *body]) + "\n"
+    assert places(lint(code, example), rule.code) == tuple(moved)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.code)
+def test_evidence(rule: Rule) -> None:
+    rule.evidence()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.code)
+def test_rule_file_is_complete(rule: Rule) -> None:
+    sections = re.findall(r"^## (.+)$", rule.doc, re.M)
+    assert sections == ["What it does", "Why is this bad", "Fix safety"]
+    assert re.fullmatch(r"GEL\d{3}", rule.code)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
+    codes = [e.code + str(e.options) + str(e.dependencies) for e in rule.examples]
+    assert len(codes) == len(set(codes)), "duplicate example"
+    assert sum(bool(e.at) for e in rule.examples) >= 2
+    assert sum(not e.at for e in rule.examples) >= 2
+    module = __import__(rule.check.__module__, fromlist=["RULE"])
+    assert module.__name__.rpartition(".")[2] == f"{rule.code}_{rule.name}".lower().replace("-", "_")
+
+
+def test_codes_and_names_are_unique() -> None:
+    assert len({r.code for r in RULES}) == len(RULES) == len({r.name for r in RULES})
