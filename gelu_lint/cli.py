@@ -7,13 +7,14 @@ import contextlib
 import importlib
 import json
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from gelu_lint import __version__
-from gelu_lint.config import BadConfig, did_you_mean, settings_for
+from gelu_lint.config import BadConfig, check_codes, did_you_mean, forget, settings_for
 from gelu_lint.model import SEVERITIES
 from gelu_lint.options import OPTIONS, Option
 from gelu_lint.runner import Outcome, Run, run, run_text
@@ -36,14 +37,28 @@ _COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse with a did-you-mean for options and commands."""
+    """argparse that hints at what was meant, and takes options between paths."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Known arguments only: an unknown one is an error of the command that it was given to."""
+        known, rest = super().parse_known_args(args, namespace)
+        option = next((word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"), "")
+        if option:
+            self.error(f"no option {option}{did_you_mean(option, self._option_string_actions)}")
+        if rest and not hasattr(known, "paths"):
+            self.error(f"unexpected argument {rest[0]!r}")
+        if rest:  # paths that follow an option
+            known.paths += rest
+        return known, []
 
     def error(self, message: str) -> NoReturn:
-        words = [word for word in sys.argv[1:] if word.startswith("--") and word.split("=")[0] in message]
         hint = ""
-        if "unrecognized arguments" in message and words:
-            hint = did_you_mean(words[0].split("=")[0], self._option_string_actions)
-        self.exit(FAILED, f"{self.prog}: {message}{hint}\n")
+        wrong = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message)
+        if wrong:
+            hint = did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2]))
+            if not hint and "argument command" in message and os.path.exists(wrong[1]):
+                hint = f" (did you mean `gelu-lint check {wrong[1]}`?)"
+        self.exit(FAILED, f"{_plain(f'{self.prog}: {message}{hint}')}\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXIT, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"gelu-lint {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="command", required=True, parser_class=_Parser)
+    commands = parser.add_subparsers(dest="command", metavar="command", parser_class=_Parser)
     for name, text in _COMMANDS.items():
         sub = commands.add_parser(
             name, help=text, description=text.capitalize() + ".", epilog=_EXIT, allow_abbrev=False,
@@ -123,7 +138,10 @@ def main(argv: Sequence[str]) -> int:
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        options = vars(_parser().parse_args(argv))
+        parser = _parser()
+        options = vars(parser.parse_args(argv))
+        if options["command"] is None:
+            parser.error(f"a command is needed: {', '.join(_COMMANDS)}; `gelu-lint --help` says more")
         code = _command(options)
         sys.stdout.flush()
         return code
@@ -159,8 +177,8 @@ def _command(options: dict[str, Any]) -> int:
         from gelu_lint.inventory import render
 
         _print(render(result, result.settings.values["output-format"]))
-        skipped = [finding for outcome in result.outcomes for finding in outcome.findings if finding.code == "GEL900"]
-        for finding in skipped:
+        skipped = [finding for outcome in result.outcomes for finding in outcome.findings]
+        for finding in skipped:  # what could not be read: nothing else is judged here
             _say(f"gelu-lint: {finding.path}:{finding.span.row}: {finding.message}")
         return FAILED if result.problems else FINDINGS if skipped else CLEAN
     code = _fix(result, overrides, data) if command == "fix" else _check(result)
@@ -236,20 +254,24 @@ def _fix(result: Run, overrides: dict[str, Any], data: bytes | None) -> int:
             _say(f"gelu-lint: {outcome.path}: left as it is: {outcome.reason}")
     gone = sum(outcome.gone for outcome in changed)
     left = sum(len(outcome.findings) for outcome in result.outcomes)
-    words = f"{gone} finding{'s' * (gone != 1)} in {len(changed)} file{'s' * (len(changed) != 1)}"
     if overrides.get("diff"):
         for outcome in changed:
             _bytes(unified_patch(_relative(outcome.path), outcome.before, _after(outcome)))
-        _say(f"Would fix {words}; {left} would remain.")
+        _say(f"Would fix {_counted(gone, len(changed))}; {left} would remain.")
         return FINDINGS if changed else CLEAN
-    failed = False
+    failed: list[Outcome] = []
     if data is not None:
         _bytes(_after(changed[0]) if changed else data)
     else:
-        failed = sum(not _write(outcome) for outcome in changed) > 0
-        _render(result)
-    _say(f"Fixed {words}; {left} remain.")
+        failed = [outcome for outcome in changed if not _write(outcome)]
+        _render(result._replace(outcomes=tuple(outcome for outcome in result.outcomes if outcome not in failed)))
+    back = sum(outcome.gone for outcome in failed)
+    _say(f"Fixed {_counted(gone - back, len(changed) - len(failed))}; {left + back} remain.")
     return FAILED if failed else FINDINGS if left else CLEAN
+
+
+def _counted(findings: int, files: int) -> str:
+    return f"{findings} finding{'s' * (findings != 1)} in {files} file{'s' * (files != 1)}"
 
 
 def _after(outcome: Outcome) -> bytes:
@@ -257,9 +279,13 @@ def _after(outcome: Outcome) -> bytes:
 
 
 def _relative(path: str) -> str:
-    """The path as a patch names it: from here, where it lies below."""
-    shown = os.path.relpath(path) if os.path.isabs(path) else os.path.normpath(path)
-    return shown.replace(os.sep, "/")
+    """The path as a patch names it: like git, from the top of the work tree that we are in, else from here."""
+    here = top = os.getcwd()
+    while not os.path.lexists(os.path.join(top, ".git")) and top != os.path.dirname(top):
+        top = os.path.dirname(top)
+    start = top if os.path.lexists(os.path.join(top, ".git")) else here
+    folder, name = os.path.split(path)
+    return os.path.relpath(os.path.join(os.path.realpath(folder), name), start).replace(os.sep, "/")
 
 
 def _bytes(data: bytes) -> None:
@@ -289,7 +315,11 @@ def _explain(code: str) -> int:
 
 
 def _config(overrides: dict[str, Any]) -> int:
+    from gelu_lint.registry import all_rules
+
+    forget()
     settings = settings_for(".", overrides)
+    check_codes(settings, [rule.code for rule in all_rules()])
     for option in OPTIONS:
         if option.config:
             value = settings.values[option.name]
@@ -304,4 +334,10 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _say(message: str) -> None:
-    print(message, file=sys.stderr)
+    print(_plain(message), file=sys.stderr)
+
+
+def _plain(message: str) -> str:
+    from gelu_lint.reports.text import printable
+
+    return printable(message)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from gelu_lint.options import FLAVOURS_OF_POLICY, OPTIONS, Option
 
 _ROOT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
-_MARK = b"tool.gelu-lint"
+_MARK = b"gelu-lint"
 
 
 class BadConfig(Exception):
@@ -54,6 +54,8 @@ def settings_for(directory: str, overrides: Mapping[str, Any]) -> Settings:
         path = os.path.abspath(explicit)
         if not os.path.isfile(path):
             raise BadConfig(f"{explicit}: no such file")
+        if _table(path) is None:
+            raise BadConfig(f"{explicit}: has no table [tool.gelu-lint]")
     else:
         path = _nearest(os.path.abspath(directory))
     values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
@@ -86,8 +88,9 @@ def _nearest(directory: str) -> str:
     path = os.path.join(directory, "pyproject.toml")
     try:
         with open(path, "rb") as file:
-            if _MARK in file.read():
-                return path
+            marked = _MARK in file.read()
+        if marked and _table(path) is not None:
+            return path
     except OSError:
         pass
     above = os.path.dirname(directory)
@@ -95,7 +98,8 @@ def _nearest(directory: str) -> str:
 
 
 @functools.cache
-def _read(path: str) -> dict[str, Any]:
+def _table(path: str) -> dict[str, Any] | None:
+    """The table [tool.gelu-lint] of a TOML file, as it stands there; None if it has none."""
     tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         with open(path, "rb") as file:
@@ -105,12 +109,17 @@ def _read(path: str) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadConfig(f"{path}: not valid TOML: {error}") from None
     tool = data.get("tool")
-    table = tool.get("gelu-lint", {}) if isinstance(tool, dict) else {}
-    if not isinstance(table, dict):
+    table = tool.get("gelu-lint") if isinstance(tool, dict) else None
+    if table is not None and not isinstance(table, dict):
         raise BadConfig(f"{path}: [tool.gelu-lint] must be a table")
+    return table
+
+
+@functools.cache
+def _read(path: str) -> dict[str, Any]:
     known = {option.name: option for option in OPTIONS if option.config}
     values = {}
-    for key, value in table.items():
+    for key, value in (_table(path) or {}).items():
         option = known.get(key)
         if option is None:
             raise BadConfig(f"{path}: [tool.gelu-lint] has no option {key!r}{did_you_mean(key, known)}")
@@ -127,6 +136,7 @@ def _checked(option: Option, value: object, where: str) -> object:
         "text": (str, "a string"),
         "integer": (int, "a whole number"),
         "table": (dict, "a table of lists"),
+        "version": (str, 'a version such as "1.13"'),
     }
     kind, wanted = kinds[option.kind]
     wrong = not isinstance(value, kind) or (kind is int and isinstance(value, bool))
@@ -135,13 +145,29 @@ def _checked(option: Option, value: object, where: str) -> object:
     if isinstance(value, dict):
         lists = all(isinstance(v, list) and all(isinstance(item, str) for item in v) for v in value.values())
         wrong = wrong or not lists
+    if option.kind == "version" and isinstance(value, str):
+        wrong = not all(part.isdecimal() for part in value.split("."))
     if wrong:
         raise BadConfig(f"{where} must be {wanted}, not {value!r}")
     if option.choices and value not in option.choices:
         raise BadConfig(f"{where} must be {wanted}, not {value!r}{did_you_mean(str(value), option.choices)}")
     if isinstance(value, int) and not isinstance(value, bool) and value < 0:
         raise BadConfig(f"{where} must not be negative")
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, dict):
+        return {pattern: _upper(codes) for pattern, codes in value.items()}
+    if isinstance(value, list):
+        return _upper(value) if option.kind == "codes" else tuple(value)
+    return value
+
+
+def _upper(codes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(code.upper() for code in codes)
+
+
+def forget() -> None:
+    """Read every file anew from here on: settings are read once a run, and a process may have many runs."""
+    for function in (project_root, _nearest, _table, _read):
+        function.cache_clear()
 
 
 def check_codes(settings: Settings, known: Iterable[str]) -> None:
@@ -160,6 +186,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A question that names the closest known word, "" if none is close."""
     import difflib
 
-    close = difflib.get_close_matches(word.upper(), {name.upper(): name for name in known}, 1, 0.6)
-    names = {name.upper(): name for name in known}
-    return f" (did you mean {names[close[0]]!r}?)" if close else ""
+    word, names = word.upper(), {name.upper(): name for name in known}
+    close = difflib.get_close_matches(word, names, 3, 0.6)
+    best = max(close, key=lambda name: [a == b for a, b in zip(name, word, strict=False)], default="")
+    return f" (did you mean {names[best]!r}?)" if best else ""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from gelu_lint.imports import import_edit
+from gelu_lint.imports import candidates, import_edit
 from gelu_lint.model import Bound, Fault, FileSummary, Finding, Project, Site, Span, Use
 from gelu_lint.scan import Scan, Statement, scan
 from gelu_lint.screen import NEEDLES
 from gelu_lint.skeleton import skeleton
 from gelu_lint.source import Source
 from gelu_lint.suppress import directives, silence
+
+_ENDS = re.compile(r"\r\n|\r|\n")
+_MAY_BIND = re.compile(r"(?<![.\w])([A-Za-z_]\w*)(?=\s*(?:[,):\]]|=(?!=)|in\b))")
 
 #: Needles that keep a whole file: what the fixer parses to prove a result.
 WHOLE = ("",)
@@ -58,11 +62,20 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
         return _unparsable(summary, source, fault.row, fault.column, fault.message)
     except RecursionError:
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
-    draft = Draft(text, scan(text).rows, [(line.row, line.end_row) for line in scanned.logical], placed)
-    bound = tuple(sorted(Bound(name, target) for name, target in names.at_hand().items()))
+    draft = Draft(text, scan(text).rows, [(line.row, line.end_row) for line in scanned.logical], placed, source.text)
+    wanted_names = candidates()
+    taken = (names.taken | _loosely_bound(source, text)) & wanted_names
+    at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
+    bound = tuple(Bound(name, target) for name, target in at_hand)
     sites: tuple[Site, ...] = tuple(calls.sites(draft))
     uses: tuple[Use, ...] = tuple(absences.uses(draft))
-    return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(names.taken)))
+    return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)))
+
+
+def _loosely_bound(source: Source, kept: str) -> set[str]:
+    """Names that rows outside the skeleton may bind: too many costs a longer spelling, one too few a wrong name."""
+    rows = zip(_ENDS.split(source.text), _ENDS.split(kept), strict=True)
+    return {name for row, left in rows if row and not left for name in _MAY_BIND.findall(row)}
 
 
 def _unparsable(summary: FileSummary, source: Source, row: int, column: int, message: str) -> FileSummary:
@@ -104,8 +117,9 @@ def _import_at(text: str, scanned: Scan) -> tuple[int, int, int]:
     """Before the first import that follows docstring and ``__future__``, if it opens the file; else after these."""
     row, before = 1, 0
     for statement in scanned.statements:
-        if _is_docstring(text, scanned, statement) and row == 1:
-            row, before = statement.end_row + 1, 1
+        if _is_string(text, scanned, statement):
+            if row == 1:
+                row, before = statement.end_row + 1, 1
         elif statement.kind == "import":
             if "__future__" not in _lines(text, scanned, statement):
                 return statement.row, 0, 0
@@ -117,7 +131,7 @@ def _import_at(text: str, scanned: Scan) -> tuple[int, int, int]:
     return row, before, 0
 
 
-def _is_docstring(text: str, scanned: Scan, statement: Statement) -> bool:
+def _is_string(text: str, scanned: Scan, statement: Statement) -> bool:
     return statement.kind == "simple" and _lines(text, scanned, statement).lstrip("rRuU")[:1] in ("'", '"')
 
 

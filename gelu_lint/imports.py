@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
+from gelu_lint.facts.table import absent, callables, tensor_only
 from gelu_lint.model import Edit, FileSummary, Need, Span
 
 #: How people import what fixes rely on; anything else is ``from module import name``.
@@ -51,3 +53,14 @@ def import_edit(file: FileSummary, needs: Iterable[Need]) -> Edit | None:
     row, before, after = file.import_at
     text = file.newline * before + "".join(f"{text}{file.newline}" for text in lines) + file.newline * after
     return Edit(Span(row, 0, row, 0), text)
+
+
+@functools.cache
+def candidates() -> frozenset[str]:
+    """Every local name that a fix may use or bind: facts about a file's other names are not kept."""
+    targets = {"functools.partial", *callables(), *(row.instead for row in absent().values())}
+    targets |= set(tensor_only().values())
+    names = {habit.alias for habit in _HABITS.values() if habit.alias}
+    for target in filter(None, targets):
+        names |= {*target.split(".")}
+    return frozenset(names)

@@ -12,7 +12,7 @@ FLAVOURS_OF_POLICY = {"none": "erf", "tanh": "tanh"}
 class Option(NamedTuple):
     """One option.
 
-    kind      codes, list, flag, choice, text, integer, number or table (of lists, config only)
+    kind      codes, list, flag, choice, text, integer, number, version or table (of lists, config only)
     config    whether [tool.gelu-lint] takes it; ``commands`` are the commands that take it as --name
     """
 
@@ -35,7 +35,7 @@ OPTIONS = (
     Option("ignore", "codes", (), "codes or prefixes to leave out", _LINT, metavar="CODES"),
     Option("per-file-ignores", "table", {}, 'path patterns and the codes to leave out there: {"tests/*" = ["GEL001"]}'),
     Option("approximate", "choice", "", "the flavour that the project decided on", choices=("none", "tanh")),
-    Option("min-torch", "text", "", "oldest torch to support, where the project's dependencies do not say"),
+    Option("min-torch", "version", "", "oldest torch to support; else what the project's dependencies declare"),
     Option("exclude", "list", DEFAULT_EXCLUDE, "path patterns to skip, instead of the default ones", _READ,
            metavar="PATTERNS"),
     Option("extend-exclude", "list", (), "path patterns to skip beside those", _READ, metavar="PATTERNS"),

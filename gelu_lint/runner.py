@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gelu_lint.config import Settings, check_codes, project_root, settings_for
+from gelu_lint.config import Settings, check_codes, forget, project_root, settings_for
 from gelu_lint.discover import discover, matches
 from gelu_lint.model import FileSummary, Finding, Project, Site
 from gelu_lint.screen import passes
@@ -16,6 +16,8 @@ from gelu_lint.source import Source, Unreadable, decode, read_bytes
 #: Fewer files than this are judged in this process: a pool costs more than it saves.
 _POOL_FROM = 9
 _CHUNK = 4
+
+_CANNOT_PARSE = "GEL900"
 
 
 class Outcome(NamedTuple):
@@ -57,6 +59,7 @@ def run(
 
     Nothing is written. Raises BadConfig. ``progress`` is told the number of files done and of all.
     """
+    _forget()
     settings = _settings_of(".", _frozen(overrides))
     groups: dict[tuple[str, ...], tuple[Settings, list[str]]] = {}
     for path in paths:
@@ -70,7 +73,11 @@ def run(
             members, exclude=own.exclude, force_exclude=own.values["force-exclude"], root=own.root,
             respect_gitignore=own.values["respect-gitignore"],
         )  # fmt: skip
+        named = frozenset(members)
         for name in found.files:
+            nearest = _settings_of(os.path.dirname(name) or ".", _frozen(overrides))
+            if nearest.root != own.root and name not in named and matches(name, nearest.exclude, nearest.root):
+                continue  # excluded by a table below the one that the walk began with
             names.setdefault(os.path.realpath(name) if len(groups) > 1 else name, name)
         problems += [f"{path}: no such file or directory{f' (did you mean {hint}?)' if hint else ''}"
                      for path, hint in found.missing]  # fmt: skip
@@ -94,11 +101,18 @@ def run(
 
 def run_text(path: str, data: bytes, overrides: Mapping[str, Any], action: str) -> Run:
     """The same for one text that is not read from its file. Raises BadConfig."""
-    settings = settings_for(os.path.dirname(path) or ".", overrides)
+    _forget()
+    settings = _settings_of(os.path.dirname(path) or ".", _frozen(overrides))
     skip = settings.values["force-exclude"] and matches(path, settings.exclude, settings.root)
     if skip or not passes(data):
         return Run((), 0 if skip else 1, (), settings)
     return Run((_done(_Task(path, settings, action), data),), 1, (), settings)
+
+
+def _forget() -> None:
+    forget()
+    _settings_of.cache_clear()
+    _declared.cache_clear()
 
 
 def _frozen(overrides: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -125,9 +139,46 @@ def _spread(tasks: list[_Task], jobs: int) -> Iterator[Outcome]:
         yield from map(_work, tasks)
         return
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
 
-    with ProcessPoolExecutor(min(jobs, len(tasks))) as pool:
-        yield from pool.map(_work, tasks, chunksize=_CHUNK)
+    done = 0
+    try:
+        with ProcessPoolExecutor(min(jobs, len(tasks)), initializer=_die_silently) as pool:
+            try:
+                for outcome in pool.map(_work, tasks, chunksize=_CHUNK):
+                    yield outcome
+                    done += 1
+            except KeyboardInterrupt:
+                _stop_workers()
+                raise
+    except BrokenProcessPool:  # a worker crashed or was killed: find the file that does it
+        yield from map(_alone, tasks[done:])
+
+
+def _die_silently() -> None:
+    """Ctrl-C reaches every process of the terminal; only the main one has something to say."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _stop_workers() -> None:
+    """Without this, leaving a pool waits for all that was handed to it."""
+    from multiprocessing import active_children
+
+    for child in active_children():
+        child.terminate()
+
+
+def _alone(task: _Task) -> Outcome:
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    with ProcessPoolExecutor(1, initializer=_die_silently) as pool:
+        try:
+            return pool.submit(_work, task).result()
+        except BrokenProcessPool:
+            return _unreadable(task, "the process that read it died (a crash, or out of memory)")
 
 
 def _work(task: _Task) -> Outcome:
@@ -177,8 +228,12 @@ def _unreadable(task: _Task, message: str, row: int = 1) -> Outcome:
 def _codes(task: _Task) -> tuple[str, ...]:
     from gelu_lint.registry import enabled
 
+    if task.action == "inventory":
+        return (_CANNOT_PARSE,)
     settings = task.settings
     codes = enabled(settings.codes("select"), settings.codes("extend-select"), settings.codes("ignore"))
+    if _CANNOT_PARSE not in codes and not _CANNOT_PARSE.startswith(settings.codes("ignore")):
+        codes += (_CANNOT_PARSE,)  # a file that was not read must not pass as clean, whatever is selected
     for pattern, ignored in settings.values["per-file-ignores"].items():
         if matches(task.path, (pattern,), settings.root):
             codes = tuple(code for code in codes if not code.startswith(tuple(ignored)))

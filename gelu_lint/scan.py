@@ -139,7 +139,7 @@ def _literal(text: str, pos: int, end: int, mode: str) -> Token:
     if what == 4:
         if text.startswith(quote, start):
             return _QUOTE, start, start + len(quote)
-        return 0, start, start + 1
+        return 0, start, stop
     if what == 2 and mode[0] == "f":
         return 0, start, stop
     # Braces are not doubled in a format.
@@ -230,6 +230,7 @@ def _tokens(text: str, pos: int, end: int, full: bool) -> Iterator[Token]:
                 if stack and len(stack[-1]) > 1:
                     stack[-1] = ":" + stack[-1][1:]
                     break
+                yield _COLON, start, pos
             else:
                 yield what, start, pos
         else:
@@ -240,26 +241,32 @@ def _tokens(text: str, pos: int, end: int, full: bool) -> Iterator[Token]:
 
 def _excess(text: str, start: int, end: int, brackets: int) -> str:
     """Why a logical line is out of bounds, or "": more nested brackets than given, or a chain above MAX_CHAIN."""
-    # Per open bracket: what a comma ends, and what it does not, for it may part the parameters of a lambda.
-    ended, kept = [0], [0]
+    # Per open bracket: the links that a comma ends, and how many lambdas and fors still await their ":" or "in": until
+    # then a comma parts their names.
+    links, lambdas, fors = [0], [0], [0]
     total = 0
-    for kind, _, _ in _tokens(text, start, end, True):
-        if kind in (_OPERATOR, _STRING, _OPEN):
-            ended[-1] += 1
+    for kind, at, to in _tokens(text, start, end, True):
+        if kind in (_OPERATOR, _STRING, _OPEN, _BINDER):
+            links[-1] += 1
             total += 1
-        elif kind == _BINDER:
-            kept[-1] += 1
-            total += 1
-        elif kind == _COMMA:
-            total -= ended[-1]
-            ended[-1] = 0
+        if kind == _BINDER:
+            (lambdas if text[at] == "l" else fors)[-1] += 1
+        elif kind == _COLON and lambdas[-1]:
+            lambdas[-1] -= 1
+        elif kind == _OPERATOR and fors[-1] and text[at:to] == "in":
+            fors[-1] -= 1
+        elif kind == _COMMA and not lambdas[-1] and not fors[-1]:
+            total -= links[-1]
+            links[-1] = 0
         if kind in (_OPEN, _FIELD):
-            ended.append(0)
-            kept.append(0)
-            if len(ended) > brackets + 1:
+            for stack in (links, lambdas, fors):
+                stack.append(0)
+            if len(links) > brackets + 1:
                 return f"brackets nested deeper than {brackets}"
-        elif kind == _CLOSE and len(ended) > 1:
-            total -= ended.pop() + kept.pop()
+        elif kind == _CLOSE and len(links) > 1:
+            total -= links.pop()
+            lambdas.pop()
+            fors.pop()
         if total > MAX_CHAIN:
             return f"more than {MAX_CHAIN} operators, calls or strings in a chain"
     return ""

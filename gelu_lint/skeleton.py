@@ -30,6 +30,12 @@ _INNER_GLOBAL = re.compile(r"[:;][ \t\f]*global\b(?:[^;\n\\]|\\\r?\n)*")
 _ASSIGNMENT = re.compile(r"(?:[\w\s,*]+|\w+\s*:[^=]*)=(?!=)")
 _TARGETS = re.compile(r".*(?<![=!<>:+\-*/%@&|^])=(?!=)", re.DOTALL)
 
+# What may give a callable another name: `… as G`, `G = nn.GELU`, `G = getattr(nn, "GELU")`, `class G(nn.GELU)`.
+_ALIAS = re.compile(
+    r"""\bas\s+(\w+) | ^[ \t\f]*(?:class\s+(\w+)\s*\( | ([\w\s,]+(?::[^=]*)?)=\s*(?:[\w.,\s()]*$|.*\bgetattr\b))""",
+    re.VERBOSE | re.MULTILINE,
+)
+
 # In a line without f-strings this finds the comments and strings exactly; what may be an f-string shows by its quote.
 _SILENT = re.compile(
     r"""\#[^\n]*
@@ -42,8 +48,10 @@ _FIELDS = re.compile(r"""[fFtT][rR]?['"]""")
 
 # "match" and "case" may be names: then more is left out than need be.
 _HEADERS = frozenset(
-    ("@", "async", "class", "def", "elif", "else", "except", "finally", "for", "if", "try", "while", "with",
-     "match", "case")
+    [
+        *("@", "async", "case", "class", "def", "elif", "else", "except", "finally"),
+        *("for", "if", "match", "try", "while", "with"),
+    ]
 )
 
 # The text of rows a to b.
@@ -65,7 +73,7 @@ def _loads(lines: tuple[Logical, ...], part: _Part) -> set[str]:
     for line in lines:
         text = part(line.row, line.end_row)
         names.update(_WORD.findall(text if _FIELDS.search(text) else _SILENT.sub(" ", text)))
-    return names - _KEYWORDS
+    return names
 
 
 def _binds(statement: Statement, lines: tuple[Logical, ...], part: _Part) -> set[str]:
@@ -100,16 +108,54 @@ def _binds_definition(statement: Statement, lines: tuple[Logical, ...], part: _P
     return names
 
 
+def _aliases(scan: Scan, statement: Statement, part: _Part, needles: tuple[str, ...], known: set[str]) -> set[str]:
+    """Names that a statement gives to what a needle or a known alias names: ``as G``, ``G = nn.GELU``, a subclass."""
+    lines = _lines(scan, statement)
+    if statement.kind in ("def", "class"):
+        lines = tuple(line for line in lines if line.word == "class")[:1] if statement.kind == "class" else ()
+    names: set[str] = set()
+    for line in lines:
+        text = part(line.row, line.end_row)
+        lower = text.lower()
+        if any(needle in lower for needle in needles) or not known.isdisjoint(_WORD.findall(text)):
+            for found in _ALIAS.findall(text):
+                names |= _words("".join(found))
+    return {name for name in names if not any(needle in name.lower() for needle in needles)}
+
+
+def _bearers(scan: Scan, part: _Part, needles: tuple[str, ...]) -> list[bool]:
+    """Which statements hold a needle, or load a name that was given to what a needle names."""
+    lowered = [part(statement.row, statement.end_row).lower() for statement in scan.statements]
+    found = [any(needle in text for needle in needles) for text in lowered]
+    known: set[str] = set()
+    new = [i for i, has in enumerate(found) if has]
+    while new:
+        fresh: set[str] = set()
+        for i in new:
+            fresh |= _aliases(scan, scan.statements[i], part, needles, known)
+        fresh -= known
+        if not fresh:
+            break
+        known |= fresh
+        word = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(fresh)))})\b")
+        new = [
+            i
+            for i, statement in enumerate(scan.statements)
+            if not found[i] and word.search(part(statement.row, statement.end_row))
+        ]
+        for i in new:
+            found[i] = True
+    return found
+
+
 def _select(scan: Scan, part: _Part, needles: tuple[str, ...]) -> list[bool]:
-    """Which statements to keep: those with a needle and, in turn, those that bind what a kept one loads."""
+    """Which statements to keep: those with a needle or an alias of one, every import (fixes must know which names are
+    at hand), and in turn those that bind what a kept one loads."""
     keep: list[bool] = []
     queue: list[int] = []
     binders: dict[str, list[int]] = {}
-    for i, statement in enumerate(scan.statements):
-        text = part(statement.row, statement.end_row)
-        lower = text.lower()
-        always = statement.kind == "import" and ("*" in text or "__future__" in text)
-        keep.append(always or any(needle in lower for needle in needles))
+    for i, (statement, bearer) in enumerate(zip(scan.statements, _bearers(scan, part, needles), strict=True)):
+        keep.append(bearer or statement.kind == "import")
         if keep[i]:
             queue.append(i)
         else:

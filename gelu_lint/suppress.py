@@ -14,7 +14,7 @@ _NOQA_FILE = re.compile(r"# flake8[:=]\s*noqa(?P<codes>:\s?(?P<list>[A-Z][0-9A-Z
 _OURS = re.compile(
     r"#\s*gelu-lint\s*:\s*(?P<verb>[\w-]*)(?P<open>\s*\[)?(?P<list>[^\]#]*)(?P<close>\])?", re.IGNORECASE
 )
-_CODE = re.compile(r"[A-Za-z]+[0-9]+")
+_NEXT = re.compile(r"(?<=\s)#(?=\s*[A-Za-z])")
 _WORD = re.compile(r"[^\s,]+")
 _PREFIX = re.compile(r"GEL\d{0,3}")
 _BARE_GEL = re.compile(r"\s*:\s*GEL\b(?!\d)", re.IGNORECASE)
@@ -34,11 +34,12 @@ def _own(text: str, scan: Scan, comment: Comment) -> Iterator[Directive]:
     base = scan.rows[comment.row - 1] + comment.column
     whole = _NOQA_FILE.match(comment.text)
     if whole is not None and not text[scan.rows[comment.row - 1] : base].strip():
-        codes = tuple(_codes(_CODE, comment, whole, "list")) if whole["list"] else ()
+        codes = tuple(_codes(comment, whole, "list")) if whole["list"] else ()
         yield _directive("file", codes, comment, whole.start(), whole.end(), text, scan)
     for match in _OURS.finditer(comment.text):
         verb, fault = match["verb"].lower(), ""
-        codes = tuple(_codes(_WORD, comment, match, "list")) if match["open"] else ()
+        codes = tuple(_codes(comment, match, "list")) if match["open"] else ()
+        codes = tuple((code.upper(), span) for code, span in codes)
         wrong = [code for code, _ in codes if not _PREFIX.fullmatch(code)]
         if verb not in ("ignore", "ignore-file"):
             hint = " (did you mean ignore?)" if verb.startswith("ig") or verb in ("disable", "skip", "noqa") else ""
@@ -51,18 +52,16 @@ def _own(text: str, scan: Scan, comment: Comment) -> Iterator[Directive]:
             fault = "it names no code, so it has no effect"
         elif wrong:
             fault = f"{wrong[0]!r} is no code of gelu-lint, so it has no effect"
-        end = comment.text.find("#", match.end())
-        end = len(comment.text) if end < 0 else end
+        following = _NEXT.search(comment.text, match.end())
+        end = following.start() if following else len(comment.text)
         kind = "file" if verb == "ignore-file" else "ignore"
         yield _directive(kind, codes, comment, match.start(), end, text, scan, fault)
 
 
-def _codes(
-    pattern: re.Pattern[str], comment: Comment, match: re.Match[str], group: str
-) -> Iterator[tuple[str, Span]]:
-    for code in pattern.finditer(comment.text, match.start(group), match.end(group)):
+def _codes(comment: Comment, match: re.Match[str], group: str) -> Iterator[tuple[str, Span]]:
+    for code in _WORD.finditer(comment.text, match.start(group), match.end(group)):
         start, end = comment.column + code.start(), comment.column + code.end()
-        yield code[0].upper(), Span(comment.row, start, comment.row, end)
+        yield code[0], Span(comment.row, start, comment.row, end)
 
 
 def _noqa(text: str, scan: Scan) -> Iterator[Directive]:
@@ -80,7 +79,7 @@ def _noqa(text: str, scan: Scan) -> Iterator[Directive]:
         comment = comments.get(row)
         column = match.start() - scan.rows[row - 1]
         if comment is None or column < comment.column:
-            codes = tuple((code, Span(0, 0, 0, 0)) for code in _CODE.findall((match["codes"] or "").upper()))
+            codes = tuple((code, Span(0, 0, 0, 0)) for code in _WORD.findall(match["codes"] or ""))
             nowhere = Span(row, column, row, column)
             yield Directive("text", codes, rows, nowhere, nowhere)
             continue
@@ -91,7 +90,10 @@ def _noqa(text: str, scan: Scan) -> Iterator[Directive]:
         fault = ""
         if inside["codes"] is None and _BARE_GEL.match(comment.text, inside.end()):
             fault = "GEL without a number makes it a bare noqa, which silences every linter on its line"
-        codes = tuple(_codes(_CODE, comment, inside, "codes")) if inside["codes"] else ()
+        codes = tuple(_codes(comment, inside, "codes")) if inside["codes"] else ()
+        small = [code for code, _ in codes if code.upper().startswith("GEL") and code != code.upper()]
+        if small:
+            fault = f"flake8 takes codes as they are written, so {small[0]} silences nothing"
         end = codes[-1][1].end_column - comment.column if codes else inside.end()
         yield _directive("noqa", codes, comment, start, end, text, scan, fault)._replace(rows=rows)
 

@@ -89,7 +89,8 @@ match = case = 1
 match(x)[0].y
 ---
 x = a + \
-    b
+    b - \
+  c
 ---
 x = "a" \
  'b\
@@ -98,7 +99,8 @@ c'
 with a as b, \
      c: pass
 ---
-x = f"{a}{b!r:>{c}}{{not}}" rf'{d["e"]}\{f}'
+x = f"{a}{b!r:>{c}}{{not}}" rf'{d["e"]}\{f}' fR'{a:}}}{{' f'\N{DIGIT ONE}\
+'
 ---
 x = f"""{a
 + b:{c}} ' " {{
@@ -107,6 +109,8 @@ x = f"""{a
 x = f"{a["b"]}" + f"{f"{f'{1}'}"}" + f"{[
     1 # noqa
 ]}"
+---
+x = f'{a:{{1: "}"}[1]}}'
 ---
 x = f'{(a:=1)}{a != b}{a=}' + f"{'#'}{lambda_}{{}}"
 ---
@@ -335,6 +339,7 @@ BOUNDS = [
     ("lambda", lambda n: "lambda a, b: " * n + "a", MAX_CHAIN),
     ("if", lambda n: "a if b else " * n + "c", MAX_CHAIN // 2),
     ("digits", lambda n: "1if 1else " * n + "1", MAX_CHAIN // 2),
+    ("hexadecimals", lambda n: "0xfor " * n + "1", MAX_CHAIN),
     ("power", lambda n: "a" + "**a" * n, MAX_CHAIN),
     ("targets", lambda n: "a=" * n + "a", MAX_CHAIN),
     ("dotted name", lambda n: "import a" + ".a" * n, MAX_CHAIN),
@@ -404,7 +409,7 @@ def test_what_is_never_closed_says_so() -> None:
 
 
 def test_nested_quotes_on_any_python() -> None:
-    text = """x = f"{a["b"]}" + f"{f"{f'{1}'}"}" + f"{[
+    text = """x = fr"{a["#"]}" + f"{f"{f'{1}'}"}" + f"{[
     1 # noqa
 ]}:{b:{c["}"]}}"
 y = 1"""

@@ -11,7 +11,7 @@ class Callable(NamedTuple):
     """A public callable and the flavour that it computes.
 
     name        canonical full name; ``aliases`` are its other public paths
-    kind        function, class (call it to get a module) or op
+    kind        function, class (call it to get a module), op, or layer (a ready object, handed on as it is)
     flavour     what a call computes that leaves the choosing argument out
     keyword     the argument that chooses, "" where there is none; ``position`` its index among positional arguments
                 (inputs count), None where it is keyword-only
@@ -21,6 +21,7 @@ class Callable(NamedTuple):
     parameters  keywords that are accepted, () where that is not recorded
     dummy       an argument that is accepted and ignored, with its position
     since       first version of the framework with the choosing argument
+    misleading  valid values that select another flavour than their word says, each with the flavour that it says
     source      where the row was read or measured
     """
 
@@ -40,6 +41,7 @@ class Callable(NamedTuple):
     parameters: tuple[str, ...] = ()
     dummy: tuple[str, int] | None = None
     since: tuple[int, ...] = ()
+    misleading: tuple[tuple[Literal, str], ...] = ()
 
     @property
     def keyword_only(self) -> bool:

@@ -32,13 +32,22 @@ def _finding(finding: Finding, line: str | None, colour: bool) -> Iterator[str]:
         start = max(0, span.column - _WIDTH // 2) if len(line) > _WIDTH else 0
         shown = line[start : start + _WIDTH]
         last = span.end_column if span.end_row == span.row else len(line.rstrip())
-        pad = "".join("\t" if char == "\t" else " " for char in line[start : span.column])
+        pad = "".join("\t" if char == "\t" else " " * _cells(char) for char in printable(line[start : span.column]))
         number = f"{span.row:>5} | "
         yield f"{number}{printable(shown)}"
-        marks = max(1, min(last, start + _WIDTH) - span.column)
-        yield f"{' ' * (len(number) - 2)}| {pad}{'^' * marks}"
+        marks = sum(_cells(char) for char in printable(line[span.column : min(last, start + _WIDTH)]))
+        yield f"{' ' * (len(number) - 2)}| {pad}{'^' * max(1, marks)}"
     if finding.fix is not None:
         yield f"   fix: {printable(finding.fix.message)}    {effect(finding.fix, finding.severity)}"
+
+
+def _cells(char: str) -> int:
+    """How many cells of a terminal a printable character takes."""
+    if char.isascii():
+        return 1
+    from unicodedata import combining, east_asian_width
+
+    return 0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1
 
 
 def effect(fix: Fix, severity: str) -> str:

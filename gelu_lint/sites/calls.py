@@ -11,8 +11,8 @@ from gelu_lint.model import Argument, Site, Value
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
 from gelu_lint.sites.context import Role, enclosing_string, guard, role, symbol
 from gelu_lint.sites.draft import Draft
-from gelu_lint.tree.names import Names, behaviour, last_name
-from gelu_lint.tree.nodes import Attribute, Call, ClassDef, CSTNode, Name
+from gelu_lint.tree.names import Names, last_name
+from gelu_lint.tree.nodes import Attribute, Call, ClassDef, CSTNode, IfExp, Name
 from gelu_lint.tree.walk import Moment, Walk
 
 
@@ -37,7 +37,7 @@ class Calls:
         self._found: list[_Found] = []
         self._taken: set[int] = set()
         self._last = {name.rpartition(".")[2] for name in callables()}
-        self._worth: dict[str, bool] = {}
+        self._aliases = self._worth_resolving()
 
     def visit_Call(self, node: Call) -> None:
         if last_name(node.func) == "__init__":
@@ -72,7 +72,7 @@ class Calls:
         if not (isinstance(value, Call) and last_name(value.func) == "super"):
             return
         owner = next((a for a in reversed(self._walk.path) if isinstance(a, ClassDef)), None)
-        if owner is None or len(owner.bases) != 1 or behaviour(owner) & {"forward", "__call__", "call"}:
+        if owner is None or len(owner.bases) != 1 or self._names.behaviour(owner) - {"__init__", "__new__"}:
             return
         row = self._row(owner.bases[0].value)
         if row is not None and row.kind == "class":
@@ -80,34 +80,34 @@ class Calls:
 
     def _row(self, node: CSTNode) -> Callable | None:
         last = last_name(node)
-        if not last or not (last in self._last or (isinstance(node, Name) and self._may_stand_for_one(last))):
+        if not last or not (last in self._last or (isinstance(node, Name) and last in self._aliases)):
             return None
         names = self._names.resolve(node, self._walk.moment)
         if not names or names & self._names.patched:
             return None
         return find(names)
 
-    def _may_stand_for_one(self, name: str) -> bool:
-        """Whether any scope binds ``name`` to something that could be a GELU under another name."""
-        known = self._worth.get(name)
-        if known is None:
-            self._worth[name] = False
-            known = any(
-                binding.target.rpartition(".")[2] in self._last
-                or (binding.kind in ("value", "class") and self._worth_resolving(binding.node))
-                for scope in self._names.scopes.values()
-                for binding in scope.bindings.get(name, ())
-            )
-            self._worth[name] = known
-        return known
-
-    def _worth_resolving(self, node: CSTNode | None) -> bool:
-        if isinstance(node, ClassDef):
-            return len(node.bases) == 1 and self._worth_resolving(node.bases[0].value)
-        last = last_name(node) if node is not None else ""
-        if isinstance(node, Name):
-            return last in self._last or self._may_stand_for_one(last)
-        return last in self._last or (node is not None and type(node).__name__ in ("IfExp", "Call"))
+    def _worth_resolving(self) -> set[str]:
+        """Names that some scope binds to something that could be a GELU under another name."""
+        standing: dict[str, list[str]] = {}
+        waiting = []
+        for scope in self._names.scopes.values():
+            for name, bindings in scope.bindings.items():
+                for binding in bindings:
+                    sources = {binding.target.rpartition(".")[2]} if binding.kind == "import" else set()
+                    if binding.kind in ("value", "class") and binding.node is not None:
+                        sources = _stands_for(binding.node)
+                    if sources & self._last or "" in sources:
+                        waiting.append(name)
+                    for source in sources:
+                        standing.setdefault(source, []).append(name)
+        found: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += standing.get(name, ())
+        return found
 
     def _add(
         self, node: CSTNode, callee: CSTNode, row: Callable, part: Role, call: Call | None, skip: int = 0
@@ -162,6 +162,15 @@ class Calls:
                 draft.statement(found.node),
                 quote,
             )
+
+
+def _stands_for(node: CSTNode) -> set[str]:
+    """Last parts of the names that a bound expression or class may stand for; "" where only resolving it can tell."""
+    if isinstance(node, ClassDef):
+        return _stands_for(node.bases[0].value) if len(node.bases) == 1 else set()
+    if isinstance(node, (Call, IfExp)):
+        return {""}
+    return {last_name(node)} - {""}
 
 
 def _choice(row: Callable, given: Sequence[Argument]) -> tuple[str, Value, str]:

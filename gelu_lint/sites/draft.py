@@ -14,7 +14,8 @@ _QUOTED = re.compile(r"""(?<=[\[({=:,\s])(["'])[^"'\n]*\1(?=[\])},:\s])""")
 
 
 class Draft:
-    """Places nodes of one parsed text. ``statements`` are (row, end_row) of its logical lines, in order."""
+    """Places nodes of one parsed text. ``statements`` are (row, end_row) of its logical lines, in order; ``whole`` is
+    the file's text, of which the parsed one may be a part."""
 
     def __init__(
         self,
@@ -22,7 +23,9 @@ class Draft:
         rows: Sequence[int],
         statements: Sequence[tuple[int, int]],
         offsets: dict[int, tuple[int, int]],
+        whole: str,
     ) -> None:
+        self._whole = whole
         self._text, self._rows, self._statements, self._offsets = text, rows, statements, offsets
         self._starts = [row for row, _ in statements]
         self._quote = ""
@@ -80,9 +83,9 @@ class Draft:
 
     @property
     def quote(self) -> str:
-        """The quote that most one-line strings of the text use."""
+        """The quote that most one-line strings of the file use."""
         if not self._quote:
-            found = [match[1] for match in _QUOTED.finditer(self._text)]
+            found = [match[1] for match in _QUOTED.finditer(self._whole)]
             self._quote = "'" if found.count("'") > found.count('"') else '"'
         return self._quote
 

@@ -6,6 +6,8 @@ question, which public name an expression refers to, and says "unknown" wherever
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import libcst as cst
@@ -14,8 +16,9 @@ from gelu_lint.tree.walk import Block, Moment, Scope, Walk
 
 UNKNOWN: frozenset[str] = frozenset()
 
-#: Calls that hand over a module or attribute whose name is a literal.
-_IMPORTERS = ("import_module", "importorskip", "__import__")
+#: Calls that hand over the module whose name is their first argument.
+_IMPORTERS = frozenset(("importlib.import_module", "pytest.importorskip"))
+_BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
 _DEPTH = 20
 
 _SINGLETONS = {"True": True, "False": False, "None": None}
@@ -25,7 +28,7 @@ class Binding(NamedTuple):
     """One event that gives a name a meaning.
 
     kind    import (``target`` is the full name), value (``node`` is an expression), class (``node`` is a ClassDef),
-            none (the literal None), opaque (parameter, loop variable, function, …)
+            none (the literal None), opaque (parameter, loop variable, function, del, …)
     """
 
     kind: str
@@ -34,23 +37,43 @@ class Binding(NamedTuple):
     node: cst.CSTNode | None = None
 
 
+class _View(NamedTuple):
+    """A scope as seen from somewhere: the place in it that counts, and whether the code there may run ``later``."""
+
+    scope: Scope
+    order: int
+    blocks: tuple[Block, ...]
+    later: bool
+
+
 class Names:
-    """The name table of one module. ``patched`` are full names that the file assigns to (``F.gelu = mine``)."""
+    """The name table of one module.
+
+    ``patched`` are full names that the file assigns to (``F.gelu = mine``); ``taken`` are names that anything in the
+    file binds, but for those in ``at_hand()``.
+    """
 
     def __init__(self, module: cst.Module) -> None:
         self.scopes: dict[int, Scope] = {}
         self.module_scope: Scope
-        self.taken: set[str] = set()
         self.patched: set[str] = set()
         self._meanings: dict[int, frozenset[str]] = {}
         walk = Walk(module, self.scopes)
         self.module_scope = walk.scope
         binder = _Binder(walk, self)
         walk.run((binder,))
+        binder.finish()
+        self._at_hand = self._sure(_early_imports(module))
+        self.taken = self.bound() - self._at_hand.keys()
         for node, moment in binder.assigned_attributes:
-            self.patched.update(self.resolve(node, moment))
+            self._patch(self.resolve(node, moment))
         for node, attribute, moment in binder.set_attributes:
-            self.patched.update(f"{base}.{attribute}" for base in self.resolve(node, moment))
+            self._patch(frozenset(f"{base}.{attribute}" for base in self.resolve(node, moment)))
+
+    def _patch(self, names: frozenset[str]) -> None:
+        """A class whose behaviour is replaced is another class."""
+        self.patched.update(names)
+        self.patched.update(owner for owner, _, last in (n.rpartition(".") for n in names) if last in _BEHAVIOUR)
 
     def resolve(self, node: cst.CSTNode, moment: Moment, depth: int = 0) -> frozenset[str]:
         """The full public names that ``node`` may refer to at ``moment``; empty where it is not known for sure."""
@@ -76,22 +99,33 @@ class Names:
         """The expression that a name stands for, where one binding alone gives its value; None otherwise."""
         if not isinstance(node, cst.Name) or depth > _DEPTH:
             return None
-        found, order, blocks = self._find(node.value, moment)
-        if found is None:
+        view = self._find(node.value, moment)
+        if view is None or node.value in view.scope.remote:
             return None
-        reaching = _reaching(found.bindings[node.value], order, blocks)
-        if len(reaching) != 1 or reaching[0].kind not in ("value", "none"):
+        binding: Binding | None = None
+        for found in _reaching(view.scope.bindings[node.value], view):
+            if binding is not None or found.kind not in ("value", "none"):
+                return None
+            binding = found
+        if binding is None or not _surely_bound(view, binding):
             return None
-        value = reaching[0].node
-        return self.constant(value, reaching[0].moment, depth + 1) if isinstance(value, cst.Name) else value
+        if isinstance(binding.node, cst.Name) and binding.node.value not in _SINGLETONS:
+            return self.constant(binding.node, binding.moment, depth + 1)
+        return binding.node
 
     def at_hand(self) -> dict[str, str]:
-        """Names that the top level surely imports, and that nothing else in the file binds: name → target."""
+        """Names that the top level surely imports before it uses a GELU, and that nothing else in the file binds."""
+        return dict(self._at_hand)
+
+    def _sure(self, early: set[int]) -> dict[str, str]:
+        inner = [scope for scope in self.scopes.values() if scope is not self.module_scope]
+        elsewhere = self.module_scope.remote.union(*(scope.bindings for scope in inner))
         found = {}
         for name, bindings in self.module_scope.bindings.items():
             targets = {binding.target for binding in bindings}
-            sure = any(not binding.moment.blocks for binding in bindings)
-            if sure and len(targets) == 1 and name not in self.taken:
+            imported = all(binding.kind == "import" for binding in bindings)
+            sure = any(not binding.moment.blocks and id(binding.node) in early for binding in bindings)
+            if imported and sure and len(targets) == 1 and name not in elsewhere:
                 found[name] = bindings[0].target
         return found
 
@@ -99,38 +133,42 @@ class Names:
         """Every name that anything in the file binds."""
         return {name for scope in self.scopes.values() for name in scope.bindings}
 
-    def _find(self, name: str, moment: Moment) -> tuple[Scope | None, int | None, tuple[Block, ...]]:
-        """The scope that binds ``name`` as seen from ``moment``, with the order and arms that count there."""
+    def behaviour(self, node: cst.ClassDef) -> set[str]:
+        """What decides what the instances of a class compute, as far as the class body itself binds it."""
+        return {name for name in self.scopes[id(node)].bindings if name in _BEHAVIOUR}
+
+    def _find(self, name: str, moment: Moment) -> _View | None:
+        """The scope that binds ``name`` as seen from ``moment``."""
         scope: Scope | None = moment.scope
-        order: int | None = moment.order
-        blocks = moment.blocks
-        if scope is not None and scope.outer.get(name) == "global":
-            scope, order = self.module_scope, None
-        first = True
+        order, blocks = moment.order, moment.blocks
+        later = to_module = False
         while scope is not None:
-            if name in scope.bindings and (first or scope.kind != "class"):
-                return scope, order, blocks
-            # A class body or comprehension runs where it stands; a function runs later, when all is bound.
-            order = scope.entry_order if scope.kind in ("class", "comprehension") and order is not None else None
-            blocks = scope.entry
-            scope, first = scope.parent, False
-        return None, None, ()
+            if scope is moment.scope or scope.kind != "class":
+                to_module = to_module or scope.outer.get(name) == "global"
+                if name in scope.bindings and (scope is self.module_scope or not to_module):
+                    return _View(scope, order, blocks, later)
+            # A class body or comprehension runs where it stands; a function or generator any time from there on.
+            later = later or scope.kind in ("function", "generator")
+            order, blocks, scope = scope.entry_order, scope.entry, scope.parent
+        return None
 
     def _lookup(self, name: str, moment: Moment, depth: int) -> frozenset[str]:
-        found, order, blocks = self._find(name, moment)
-        if found is None:
+        view = self._find(name, moment)
+        if view is None:
             stars = self.module_scope.stars
             return frozenset({f"{stars[0]}.{name}"}) if len(stars) == 1 else UNKNOWN
+        if name in view.scope.remote:
+            return UNKNOWN
         answers: frozenset[str] = frozenset()
-        reaching = _reaching(found.bindings[name], order, blocks)
-        for binding in reaching:
-            if binding.kind == "none" and len(reaching) > 1:
-                continue
-            answer = self._meaning(binding, depth)
-            if not answer:
-                return UNKNOWN
-            answers |= answer
-        return answers
+        sure = False
+        for binding in _reaching(view.scope.bindings[name], view):
+            sure = sure or _surely_bound(view, binding)
+            if binding.kind != "none":
+                answer = self._meaning(binding, depth)
+                if not answer:
+                    return UNKNOWN
+                answers |= answer
+        return answers if sure else UNKNOWN
 
     def _meaning(self, binding: Binding, depth: int) -> frozenset[str]:
         # A binding means the same wherever it reaches; while it is worked out, a cycle back to it is unknown.
@@ -151,24 +189,21 @@ class Names:
 
     def _base(self, node: cst.ClassDef, moment: Moment, depth: int) -> frozenset[str]:
         """A subclass that overrides no behaviour stands for its only base."""
-        if len(node.bases) != 1 or node.keywords or behaviour(node):
+        if len(node.bases) != 1 or node.keywords or node.decorators or self.behaviour(node):
             return UNKNOWN
         return self.resolve(node.bases[0].value, moment, depth)
 
     def _call(self, node: cst.Call, moment: Moment, depth: int) -> frozenset[str]:
-        name = last_name(node.func)
         literals = [text_of(arg.value) for arg in node.args]
-        if name in _IMPORTERS and literals and literals[0]:
-            return frozenset({literals[0]})
-        if name == "getattr" and len(node.args) == 2 and literals[1]:
+        builtin = node.func.value if isinstance(node.func, cst.Name) and not self._find(node.func.value, moment) else ""
+        if builtin == "__import__" and len(node.args) == 1 and literals[0]:
+            return frozenset({literals[0].partition(".")[0]})
+        if builtin == "getattr" and len(node.args) == 2 and literals[1].isidentifier():
             return frozenset(f"{base}.{literals[1]}" for base in self.resolve(node.args[0].value, moment, depth))
+        if literals and literals[0] and last_name(node.func) in ("import_module", "importorskip"):
+            called = self.resolve(node.func, moment, depth)
+            return frozenset({literals[0]}) if called and called <= _IMPORTERS else UNKNOWN
         return UNKNOWN
-
-
-def behaviour(node: cst.ClassDef) -> set[str]:
-    """The methods of a class that decide what its instances compute, as far as the class defines them itself."""
-    names = {n.name.value for n in node.body.body if isinstance(n, cst.FunctionDef)}
-    return names & {"forward", "__call__", "__init__", "__new__", "call"}
 
 
 def text_of(node: cst.CSTNode | None) -> str:
@@ -215,6 +250,22 @@ def _dotted(node: cst.CSTNode | None) -> str:
     return ".".join(reversed(parts))
 
 
+def _early_imports(module: cst.Module) -> set[int]:
+    """Top-level imports before the first statement that is, or holds, a function, a class or a GELU."""
+    found: set[int] = set()
+    for statement in module.body:
+        waiting: list[cst.CSTNode] = [statement]
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, (cst.Import, cst.ImportFrom)):
+                found.add(id(item))
+            elif isinstance(item, (cst.FunctionDef, cst.ClassDef)) or "gelu" in last_name(item).lower():
+                return found
+            else:
+                waiting.extend(reversed(item.children))
+    return found
+
+
 def _exclusive(a: tuple[Block, ...], b: tuple[Block, ...]) -> bool:
     """Whether two places lie in different arms of one "if" and no loop runs through both."""
     for left, right in zip(a, b, strict=False):
@@ -225,35 +276,43 @@ def _exclusive(a: tuple[Block, ...], b: tuple[Block, ...]) -> bool:
     return False
 
 
-def _share_loop(a: tuple[Block, ...], b: tuple[Block, ...]) -> bool:
-    for left, right in zip(a, b, strict=False):
+def _share_loop(a: tuple[Block, ...], b: tuple[Block, ...], depth: int) -> bool:
+    """Whether a loop runs through both places that lies at least ``depth`` arms deep."""
+    for index, (left, right) in enumerate(zip(a, b, strict=False)):
         if left != right:
             return False
-        if left.kind == "loop":
+        if left.kind == "loop" and index >= depth:
             return True
     return False
 
 
-def _reaching(bindings: list[Binding], order: int | None, blocks: tuple[Block, ...]) -> list[Binding]:
-    """Bindings that may hold at ``order`` under ``blocks``; at the end of the scope where ``order`` is None."""
-    alive: list[Binding] = []
-    for binding in bindings:
-        at, arms = binding.moment.order, binding.moment.blocks
-        if order is not None:
-            if at >= order and not _share_loop(arms, blocks):
-                continue
-            if at < order and _exclusive(arms, blocks):
-                continue
-        here = blocks if order is not None else ()
-        if order is None or at < order:
-            # What surely runs between an earlier binding and the use replaces it.
-            alive = [
-                old
-                for old in alive
-                if not (arms == here[: len(arms)] or arms == old.moment.blocks[: len(arms)])
-            ]
-        alive.append(binding)
-    return alive
+def _reaching(bindings: list[Binding], view: _View) -> Iterator[Binding]:
+    """Bindings of one name that may hold where ``view`` looks from, the nearest earlier ones first."""
+    blocks = view.blocks
+    here = bisect_left(bindings, view.order, key=lambda binding: binding.moment.order)
+    replaced: set[tuple[Block, ...]] = set()
+    sure = 0  # how many arms deep a binding surely ran before, anew in every round of a loop around it
+    for index in range(here - 1, -1, -1):
+        arms = bindings[index].moment.blocks
+        if _exclusive(arms, blocks) or any(arms[:length] in replaced for length in range(len(arms) + 1)):
+            continue
+        yield bindings[index]
+        if arms == blocks[: len(arms)]:
+            sure = len(arms)
+            break
+        if all(block.kind == "if" for block in arms):
+            replaced.add(arms)  # no break or exception leads past it from what is before it in the same arm
+    if view.later or any(block.kind == "loop" for block in blocks):
+        for binding in bindings[here:]:
+            arms = binding.moment.blocks
+            if _share_loop(arms, blocks, sure) or (view.later and not _exclusive(arms, blocks)):
+                yield binding
+
+
+def _surely_bound(view: _View, binding: Binding) -> bool:
+    """Whether no other scope can answer: a class body goes on to the names outside where its own is not bound."""
+    arms = binding.moment.blocks
+    return view.scope.kind != "class" or (binding.moment.order < view.order and arms == view.blocks[: len(arms)])
 
 
 class _Binder:
@@ -263,20 +322,33 @@ class _Binder:
         self.walk, self.names = walk, names
         self.assigned_attributes: list[tuple[cst.CSTNode, Moment]] = []
         self.set_attributes: list[tuple[cst.CSTNode, str, Moment]] = []
+        self._nonlocal: list[tuple[str, Scope]] = []
+
+    def finish(self) -> None:
+        """Tell the scopes that own them of the nonlocal names that are bound from inside."""
+        for name, inner in self._nonlocal:
+            scope = inner.parent
+            while scope is not None and not (scope.kind == "function" and name in scope.bindings):
+                scope = scope.parent
+            if scope is not None:
+                scope.remote.add(name)
 
     def _bind(self, name: str, kind: str, target: str = "", node: cst.CSTNode | None = None) -> None:
         scope = self.walk.scope
         moment = self.walk.moment
         outer = scope.outer.get(name)
-        if outer is not None:
-            # A global or nonlocal name is bound from elsewhere at an unknown time: nothing is sure about it.
-            kind, scope = "opaque", self.names.module_scope if outer == "global" else (scope.parent or scope)
-            moment = Moment(scope, moment.order, (Block(0, "body", "loop"),))
-        elif isinstance(node, cst.NamedExpr):
-            while scope.kind == "comprehension" and scope.parent is not None:
+        if isinstance(node, cst.NamedExpr):
+            while scope.kind in ("comprehension", "generator") and scope.parent is not None:
+                moment = moment._replace(blocks=scope.entry)
                 scope = scope.parent
-        if scope is not self.names.module_scope or kind != "import":
-            self.names.taken.add(name)
+            outer = scope.outer.get(name)
+        # A global or nonlocal name is bound from elsewhere at an unknown time: nothing is sure about it.
+        if outer == "global":
+            scope = self.names.module_scope
+            scope.remote.add(name)
+        elif outer == "nonlocal":
+            self._nonlocal.append((name, scope))
+            return
         scope.bindings.setdefault(name, []).append(Binding(kind, moment, target, node))
 
     def _bind_target(self, target: cst.CSTNode, value: cst.CSTNode | None) -> None:
@@ -365,10 +437,10 @@ class _Binder:
         for alias in node.names:
             full = _dotted(alias.name)
             if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-                self._bind(alias.asname.name.value, "import", full)
+                self._bind(alias.asname.name.value, "import", full, node)
             else:
                 top = full.split(".")[0]
-                self._bind(top, "import", top)
+                self._bind(top, "import", top, node)
 
     visit_LazyImport = visit_Import
 
@@ -383,9 +455,18 @@ class _Binder:
             if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
                 local = alias.asname.name.value
             full = module + name if module.endswith(".") else f"{module}.{name}"
-            self._bind(local, "import", full)
+            self._bind(local, "import", full, node)
 
     visit_LazyImportFrom = visit_ImportFrom
+
+    def visit_Del(self, node: cst.Del) -> None:
+        waiting: list[cst.CSTNode] = [node.target]
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, (cst.Tuple, cst.List)):
+                waiting += [element.value for element in item.elements]
+            else:
+                self._bind_target(item, None)
 
     def visit_Call(self, node: cst.Call) -> None:
         if last_name(node.func) == "setattr" and len(node.args) >= 3 and text_of(node.args[1].value):

@@ -28,11 +28,15 @@ _TRIVIA = (
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 _LOOPS = (cst.For, cst.While)
-_BRANCHES = (cst.If, cst.Try, cst.TryStar, cst.Match)
+_BRANCHES = (cst.If, cst.Try, cst.TryStar, cst.Match, cst.With)
 
 
 class Block(NamedTuple):
-    """One arm of a control-flow statement. ``kind`` is if, loop or try; arms of one "if" exclude each other."""
+    """One arm of a control-flow statement. ``kind`` is if, loop or try.
+
+    Arms of one "if" exclude each other. Of a "try" any part may have run: so it is with a "with" that swallows
+    exceptions, the "else" of a loop, and cases whose guard is judged after they have bound names.
+    """
 
     node: int
     arm: str
@@ -40,15 +44,19 @@ class Block(NamedTuple):
 
 
 class Scope:
-    """What binds names: module, function, lambda, class or comprehension. ``entry`` are the blocks it stands in."""
+    """What binds names: kind module, function (lambda, too), class, comprehension or generator.
 
-    __slots__ = ("bindings", "entry", "entry_order", "kind", "outer", "parent", "stars")
+    ``entry`` are the blocks it stands in; ``remote`` names are also bound from inner scopes, whenever these run.
+    """
+
+    __slots__ = ("bindings", "entry", "entry_order", "kind", "outer", "parent", "remote", "stars")
 
     def __init__(self, kind: str, parent: Scope | None, entry: tuple[Block, ...] = (), entry_order: int = 0) -> None:
         self.kind, self.parent = kind, parent
         self.entry, self.entry_order = entry, entry_order
         self.bindings: dict[str, list[Any]] = {}
         self.outer: dict[str, str] = {}
+        self.remote: set[str] = set()
         self.stars: list[str] = []
 
 
@@ -174,7 +182,7 @@ class Walk:
 
     def _comprehension(self, node: Any) -> None:
         self._walk(node.for_in.iter)  # the first iterable belongs to the scope outside
-        with self._inside(node, "comprehension"):
+        with self._inside(node, "generator" if isinstance(node, cst.GeneratorExp) else "comprehension"):
             loop = node.for_in
             self._comp_for(loop, skip_iter=True)
             for name in ("key", "value", "elt"):
@@ -191,8 +199,10 @@ class Walk:
             self._comp_for(loop.inner_for_in, skip_iter=False)
 
     def _branches(self, node: Any) -> None:
-        kind = "if" if isinstance(node, (cst.If, cst.Match)) else "try"
-        self._child(getattr(node, "test", None) or getattr(node, "subject", None))
+        guarded = any(case.guard is not None for case in getattr(node, "cases", ()))
+        kind = "if" if isinstance(node, (cst.If, cst.Match)) and not guarded else "try"
+        for name in ("test", "subject", "items"):
+            self._child(getattr(node, name, None))
         for name in ("body", "handlers", "cases", "orelse", "finalbody"):
             part = getattr(node, name, None) or ()
             for index, item in enumerate(part if isinstance(part, (list, tuple)) else (part,)):
@@ -200,12 +210,13 @@ class Walk:
                     self._walk(item)
 
     def _loop(self, node: Any) -> None:
-        self._child(getattr(node, "iter", None) or getattr(node, "test", None))
+        self._child(getattr(node, "iter", None))
         with self._arm(node, "body", "loop"):
             self._tell("target_" + type(node).__name__, node)
-            self._child(getattr(node, "target", None))
+            self._child(getattr(node, "target", None) or getattr(node, "test", None))
             self._walk(node.body)
-        self._child(node.orelse)
+        with self._arm(node, "orelse", "try"):
+            self._child(node.orelse)
 
 
 def _all_parameters(params: cst.Parameters) -> list[cst.Param]:

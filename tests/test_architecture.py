@@ -1,0 +1,145 @@
+"""The directions of the design, checked on the source itself: who may import, print, exit and touch files."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gelu_lint
+
+ROOT = Path(gelu_lint.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+#: Hosts and the runtime side may import the framework or tool that they serve.
+HOSTS = {"pytest_plugin", "flake8_plugin", "lsp", "runtime", "codemods"}
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "absolute imports only"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def own(path: Path) -> set[str]:
+    """First package or module below gelu_lint that a file imports, for each import of ours."""
+    found = (name.split(".") for name in imports(path))
+    return {parts[1] for parts in found if parts[0] == "gelu_lint" and len(parts) > 1}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_only_tree_imports_libcst_and_never_its_slow_parts(path: Path) -> None:
+    found = {name for name in imports(path) if name.split(".")[0] == "libcst"}
+    if package_of(path) != "tree":
+        assert not found
+    assert not {name for name in found if name.startswith(("libcst.matchers", "libcst.codemod", "libcst.metadata"))}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_rules_see_facts_only(path: Path) -> None:
+    if package_of(path) == "rules":
+        assert own(path) <= {"rule", "model", "facts", "numerics", "fixes", "imports", "misuse", "roles"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_numerics_and_facts_import_nothing_of_ours(path: Path) -> None:
+    package = package_of(path)
+    if package in ("numerics", "facts"):
+        assert own(path) <= {package}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_sites_judge_nothing(path: Path) -> None:
+    if package_of(path) == "sites":
+        assert own(path) <= {"sites", "tree", "facts", "numerics", "model"}
+    if package_of(path) == "tree":
+        assert own(path) <= {"tree"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_the_linter_never_imports_a_framework_it_judges(path: Path) -> None:
+    """Evidence runs them inside its function, which only tests call."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    evidence = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "evidence"]
+    allowed = {id(node) for function in evidence for node in ast.walk(function)}
+    frameworks = {"torch", "jax", "flax", "keras", "tensorflow", "transformers", "timm", "numpy", "scipy"}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and id(node) not in allowed:
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            if package_of(path) not in HOSTS:
+                assert not {name.split(".")[0] for name in names} & frameworks
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_only_the_front_prints_exits_and_reads_argv(path: Path) -> None:
+    if name_of(path) in ("cli", "__main__") or package_of(path) in HOSTS:
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        assert not (isinstance(node, ast.Name) and node.id in ("print", "exit", "input", "SystemExit"))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sys":
+            assert node.attr not in ("argv", "exit", "stdout", "stderr", "stdin")
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_only_the_edges_touch_files(path: Path) -> None:
+    if name_of(path) in ("source", "cache", "discover", "config", "requirements", "cli") or package_of(path) in HOSTS:
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            touching = {"open", "read_text", "write_text", "write_bytes", "unlink", "rename"}
+            assert called not in touching
+
+
+def modules_after(code: str) -> set[str]:
+    """Top-level and dotted names in sys.modules after ``code`` ran in a fresh interpreter."""
+    script = f"{code}\nimport sys\nsys.stderr.write('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stderr.split("\n"))
+
+
+def check(path: Path) -> str:
+    return f"from gelu_lint.cli import main\nmain(['check', {str(path)!r}])"
+
+
+def test_importing_the_package_and_the_cli_loads_neither_torch_nor_libcst() -> None:
+    loaded = modules_after("import gelu_lint, gelu_lint.cli")
+    assert not loaded & {"torch", "numpy", "libcst", "dataclasses", "pathspec", "yaml", "importlib.metadata"}
+
+
+def test_a_clean_file_never_loads_libcst(tmp_path: Path) -> None:
+    (tmp_path / "clean.py").write_text("import torch\n\nprint(torch.nn.Linear(2, 2))\n")
+    loaded = modules_after(check(tmp_path / "clean.py"))
+    assert not loaded & {"torch", "libcst", "dataclasses", "pathspec", "yaml", "gelu_lint.rules"}
+
+
+def test_a_file_with_gelu_loads_libcst_but_no_framework(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("from torch import nn\n\nact = nn.GELU()\n")
+    loaded = modules_after(check(tmp_path / "model.py"))
+    assert "libcst" in loaded
+    assert not loaded & {"torch", "numpy", "libcst.matchers", "libcst.codemod"}
+
+
+def test_the_code_that_is_read_is_never_run(tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    (tmp_path / "model.py").write_text(
+        f"import pathlib\nfrom torch import nn\n\npathlib.Path({str(trap)!r}).write_text('run')\nact = nn.GELU()\n"
+    )
+    for command in ("check", "inventory", "fix"):
+        subprocess.run([sys.executable, "-m", "gelu_lint", command, str(tmp_path)], capture_output=True)
+    assert not trap.exists()
