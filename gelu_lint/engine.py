@@ -14,6 +14,7 @@ from gelu_lint.source import Source
 from gelu_lint.suppress import directives, silence
 
 _ENDS = re.compile(r"\r\n|\r|\n")
+_FORM_FEED = re.compile(r"[ \t\f]*\f")
 _MAY_BIND = re.compile(r"(?<![.\w])([A-Za-z_]\w*)(?=\s*(?:[,):\]]|=(?!=)|in\b))")
 
 #: Needles that keep a whole file: what the fixer parses to prove a result.
@@ -50,6 +51,7 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
     from gelu_lint.tree.place import offsets
     from gelu_lint.tree.walk import Walk
 
+    text, shifts = _without_form_feeds(text)
     try:
         module = parse(text)
         names = Names(module)
@@ -57,12 +59,12 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
         calls, absences = Calls(walk, names), Absences(walk, names)
         walk.run((calls, absences))
         wanted = [*calls.nodes(), *absences.nodes()]
-        placed = offsets(module, wanted) if wanted else {}
+        placed = offsets(module, wanted, text) if wanted else {}
     except Unparsable as fault:
         return _unparsable(summary, source, fault.row, fault.column, fault.message)
     except RecursionError:
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
-    draft = Draft(text, scan(text).rows, [(line.row, line.end_row) for line in scanned.logical], placed, source.text)
+    draft = Draft(text, scan(text).rows, [(line.row, line.end_row) for line in scanned.logical], placed, source.text, shifts)
     wanted_names = candidates()
     taken = (names.taken | _loosely_bound(source, text)) & wanted_names
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
@@ -70,6 +72,23 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
     sites: tuple[Site, ...] = tuple(calls.sites(draft))
     uses: tuple[Use, ...] = tuple(absences.uses(draft))
     return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)))
+
+
+def _without_form_feeds(text: str) -> tuple[str, dict[int, int]]:
+    """The text without form feeds at row starts, and how many characters each such row lost.
+
+    To Python a form feed there starts the row anew; LibCST reads it and then forgets it, which would move all places.
+    """
+    shifts: dict[int, int] = {}
+    if "\f" not in text:
+        return text, shifts
+    rows = text.split("\n")
+    for index, row in enumerate(rows):
+        lead = _FORM_FEED.match(row)
+        if lead is not None:
+            rows[index] = row[lead.end() :]
+            shifts[index + 1] = lead.end()
+    return "\n".join(rows), shifts
 
 
 def _loosely_bound(source: Source, kept: str) -> set[str]:
@@ -90,14 +109,17 @@ def unreadable(path: str, message: str, row: int = 1) -> FileSummary:
     return FileSummary(path, faults=(_fault(row, row, f"file skipped: {message}"),))
 
 
-def judge(summary: FileSummary, project: Project, codes: Sequence[str]) -> list[Finding]:
-    """The findings of the rules ``codes`` on one file, in source order, without those that a directive silences."""
+def judge(summary: FileSummary, project: Project, codes: Sequence[str], noqa: bool = True) -> list[Finding]:
+    """The findings of the rules ``codes`` on one file, in source order, without those that a directive silences.
+
+    Without ``noqa``, those that a noqa silences are left in, for a host that applies noqa itself.
+    """
     from gelu_lint.registry import all_rules
 
     rules = [rule for rule in all_rules() if rule.code in codes]
     found = [finding for rule in rules if not rule.late for finding in rule.check(summary, project)]
     known = [rule.code for rule in all_rules()]
-    kept, seen = silence(found, summary.directives, codes, known)
+    kept, seen = silence(found, summary.directives, codes, known, noqa)
     summary = summary._replace(directives=seen)
     kept += [finding for rule in rules if rule.late for finding in rule.check(summary, project)]
     return sorted((_completed(f, summary) for f in kept), key=lambda f: (f.span, f.code, f.message))

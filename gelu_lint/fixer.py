@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from gelu_lint.model import Edit, FileSummary, Finding, Need, Project
 from gelu_lint.source import Source, decode
 
 _ROUNDS = 10
+_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 
 
 class Fixed(NamedTuple):
@@ -40,10 +42,21 @@ def fix(source: Source, project: Project, codes: Sequence[str], delta: float, un
             break
         current = decode(source.path, source.encode(text))
         summary = summarise(current, WHOLE)
-        if len(summary.faults) > len(faults):
+        if len(summary.faults) > len(faults) or (_compiles(source.text) and not _compiles(text)):
             return Fixed(source.text, 0, tuple(first), "the fixed text would not parse; please report this")
         found = judge(summary, project, codes)
     return Fixed(current.text, max(0, len(first) - len(found)), tuple(found))
+
+
+def _compiles(text: str) -> bool:
+    """Whether Python itself, of the version at hand, takes this text."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "<fixed>", "exec", _ONLY_AST, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def apply(source: Source, edits: Iterable[Edit]) -> str:

@@ -13,7 +13,8 @@ class Misuse(NamedTuple):
     """One wrong argument of a site.
 
     kind      position (by position where only the keyword works), keyword (unknown keyword), value (not a valid value),
-              truthy (a value of the wrong type, whose truthiness decides), dummy (the argument is ignored)
+              truthy (a string whose truthiness decides), dummy (the argument is ignored), misleading (a valid value
+              that is another flavour than it says)
     meant     the flavour that the author named, "" where that is unclear
     computes  the flavour that results, "" where the call raises
     """
@@ -39,11 +40,18 @@ def misuse(site: Site) -> Misuse | None:
         return Misuse("position", positional[1], positional[1].value, meant(positional[1]), "")
     if row.dummy is not None and not stars:
         return _dummy(row, site, positional)
-    if site.given not in ("literal", "constant") or row.flavour_of(site.value):
+    if site.given not in ("literal", "constant"):
         return None
     argument = chosen(site, row, positional)
-    kind = "truthy" if row.wrong == "truthy" else "value"
-    return Misuse(kind, argument, site.value, meant(argument), site.flavour if kind == "truthy" else "")
+    said = dict(row.misleading).get(site.value, "") if isinstance(site.value, str) else ""
+    if said:
+        return Misuse("misleading", argument, site.value, said, site.flavour)
+    if row.flavour_of(site.value):
+        return None
+    if row.wrong != "truthy":
+        return Misuse("value", argument, site.value, meant(argument), "")
+    # 0, 1 and None are read as False, True and False by everyone; words are not.
+    return Misuse("truthy", argument, site.value, meant(argument), site.flavour) if isinstance(site.value, str) else None
 
 
 def chosen(site: Site, row: Callable, positional: list[Argument]) -> Argument:

@@ -11,7 +11,7 @@ from gelu_lint.config import Settings, check_codes, forget, project_root, settin
 from gelu_lint.discover import discover, matches
 from gelu_lint.model import FileSummary, Finding, Project, Site
 from gelu_lint.screen import passes
-from gelu_lint.source import Source, Unreadable, decode, read_bytes
+from gelu_lint.source import Source, Unreadable, decode, from_text, read_bytes
 
 #: Fewer files than this are judged in this process: a pool costs more than it saves.
 _POOL_FROM = 9
@@ -52,9 +52,7 @@ class _Task(NamedTuple):
     action: str
 
 
-def run(
-    paths: Sequence[str], overrides: Mapping[str, Any], action: str, progress: Callable[[int, int], None]
-) -> Run:
+def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progress: Callable[[int, int], None]) -> Run:
     """Check ("check"), fix ("fix") or list the sites of ("inventory") every file that ``paths`` name.
 
     Nothing is written. Raises BadConfig. ``progress`` is told the number of files done and of all.
@@ -92,7 +90,7 @@ def run(
                 tasks.append(task)
         except Unreadable as fault:
             outcomes.append(_unreadable(task, fault.message))
-    for index, outcome in enumerate(_spread(tasks, overrides.get("jobs") or os.cpu_count() or 1)):
+    for index, outcome in enumerate(_spread(tasks, overrides.get("jobs") or _cores())):
         outcomes.append(outcome)
         progress(index + 1, len(tasks))
     outcomes.sort(key=lambda outcome: outcome.path.replace(os.sep, "/"))
@@ -106,7 +104,16 @@ def run_text(path: str, data: bytes, overrides: Mapping[str, Any], action: str) 
     skip = settings.values["force-exclude"] and matches(path, settings.exclude, settings.root)
     if skip or not passes(data):
         return Run((), 0 if skip else 1, (), settings)
-    return Run((_done(_Task(path, settings, action), data),), 1, (), settings)
+    return Run((_guarded(_Task(path, settings, action), data),), 1, (), settings)
+
+
+def findings_for_text(path: str, text: str, overrides: Mapping[str, Any]) -> list[Finding]:
+    """Findings of file rules on a text that a host has read, with noqa left to the host. Raises BadConfig."""
+    from gelu_lint.engine import judge, summarise
+
+    settings = _settings_of(os.path.dirname(path) or ".", _frozen(overrides))
+    task = _Task(path, settings, "check")
+    return judge(summarise(from_text(path, text)), _project(task), _codes(task), noqa=False)
 
 
 def _forget() -> None:
@@ -131,6 +138,11 @@ def _settings_of(directory: str, overrides: tuple[tuple[str, Any], ...]) -> Sett
 
 def _names_codes(settings: Settings) -> bool:
     return any(settings.values[name] for name in ("select", "extend-select", "ignore", "per-file-ignores"))
+
+
+def _cores() -> int:
+    """Worker processes to use where nobody says: none of our own under pre-commit, which runs several of us."""
+    return 1 if os.environ.get("PRE_COMMIT") else os.cpu_count() or 1
 
 
 def _spread(tasks: list[_Task], jobs: int) -> Iterator[Outcome]:
@@ -183,18 +195,27 @@ def _alone(task: _Task) -> Outcome:
 
 def _work(task: _Task) -> Outcome:
     try:
-        return _done(task, read_bytes(task.path, task.settings.values["max-file-size"]))
+        data = read_bytes(task.path, task.settings.values["max-file-size"])
     except Unreadable as fault:
         return _unreadable(task, fault.message, fault.row)
+    return _guarded(task, data)
+
+
+def _guarded(task: _Task, data: bytes) -> Outcome:
+    """The outcome of one file; a fault of ours costs that file, never the run."""
+    try:
+        return _done(task, data)
+    except Unreadable as fault:
+        return _unreadable(task, fault.message, fault.row)
+    except Exception as fault:
+        reason = " ".join(f"{type(fault).__name__}: {fault}".split())
+        return _unreadable(task, f"gelu-lint failed on it ({reason}); please report this")
 
 
 def _done(task: _Task, data: bytes) -> Outcome:
     from gelu_lint.engine import judge, summarise
 
-    try:
-        source = decode(task.path, data)
-    except Unreadable as fault:
-        return _unreadable(task, fault.message, fault.row)
+    source = decode(task.path, data)
     codes, project = _codes(task), _project(task)
     if task.action == "fix":
         return _fixed(task, source, codes, project)

@@ -152,6 +152,11 @@ def decode(path: str, data: bytes) -> Source:
     return Source(path, data, text, encoding, bom, _rows(text))
 
 
+def from_text(path: str, text: str) -> Source:
+    """A source of text that a host has read and decoded; it cannot be written."""
+    return Source(path, b"", text, "utf-8", False, _rows(text))
+
+
 def write(source: Source, new_text: str) -> None:
     """Replace the file of ``source`` atomically by ``new_text``, keeping mode, owner if possible, symlinks.
 

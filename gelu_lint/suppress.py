@@ -14,7 +14,7 @@ _NOQA_FILE = re.compile(r"# flake8[:=]\s*noqa(?P<codes>:\s?(?P<list>[A-Z][0-9A-Z
 _OURS = re.compile(
     r"#\s*gelu-lint\s*:\s*(?P<verb>[\w-]*)(?P<open>\s*\[)?(?P<list>[^\]#]*)(?P<close>\])?", re.IGNORECASE
 )
-_NEXT = re.compile(r"(?<=\s)#(?=\s*[A-Za-z])")
+_NEXT = re.compile(r"(?<=\s)#(?=\s*[^\W\d])")
 _WORD = re.compile(r"[^\s,]+")
 _PREFIX = re.compile(r"GEL\d{0,3}")
 _BARE_GEL = re.compile(r"\s*:\s*GEL\b(?!\d)", re.IGNORECASE)
@@ -23,11 +23,10 @@ _BARE_GEL = re.compile(r"\s*:\s*GEL\b(?!\d)", re.IGNORECASE)
 _LOUD = ("GEL900", "GEL901", "GEL902")
 
 
-def directives(text: str, scan: Scan) -> Iterator[Directive]:
-    """The directives of a file, in source order."""
-    for comment in scan.comments:
-        yield from _own(text, scan, comment)
-    yield from _noqa(text, scan)
+def directives(text: str, scan: Scan) -> list[Directive]:
+    """The directives of a file, in source order: the first that fits a finding is the one that silences it."""
+    own = (directive for comment in scan.comments for directive in _own(text, scan, comment))
+    return sorted((*own, *_noqa(text, scan)), key=lambda directive: directive.span)
 
 
 def _own(text: str, scan: Scan, comment: Comment) -> Iterator[Directive]:
@@ -127,20 +126,24 @@ def _directive(
 
 
 def silence(
-    findings: Iterable[Finding], found: Sequence[Directive], judged: Sequence[str], known: Sequence[str]
+    findings: Iterable[Finding],
+    found: Sequence[Directive],
+    judged: Sequence[str],
+    known: Sequence[str],
+    noqa: bool = True,
 ) -> tuple[list[Finding], tuple[Directive, ...]]:
     """The findings that no directive silences, and the directives with their idle codes.
 
-    A code is idle if it silenced nothing although every rule that it names is among ``judged``; one that no rule of
+    Without ``noqa``, findings that only a noqa silences are kept: flake8 does that part itself. A code is idle if it silenced nothing although every rule that it names is among ``judged``; one that no rule of
     ``known`` has is idle too.
     """
     kept = []
     hits: dict[int, set[str]] = {}
     for finding in findings:
         index = -1 if finding.code in _LOUD else _silenced_by(finding, found)
-        if index < 0:
+        if index < 0 or (not noqa and found[index].kind in ("noqa", "text")):
             kept.append(finding)
-        else:
+        if index >= 0:
             names = (code for code, _ in found[index].codes if finding.code.startswith(code))
             hits.setdefault(index, set()).update(names)
     done = []

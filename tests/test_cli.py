@@ -257,7 +257,19 @@ def test_concise_is_one_line_a_finding(here: Path, capsys: pytest.CaptureFixture
     assert [line[:15] for line in lines] == ["m.py:4:5: GEL00", "m.py:5:13: GEL0", "m.py:6:5: GEL00", "m.py:7:8: GEL90"]
 
 
-JSON_KEYS = "code message filename location end_location severity noqa_row cell url fix data".split()
+JSON_KEYS = [
+    "code",
+    "message",
+    "filename",
+    "location",
+    "end_location",
+    "severity",
+    "noqa_row",
+    "cell",
+    "url",
+    "fix",
+    "data",
+]
 
 
 def applied(text: str, edits: list[dict[str, Any]]) -> str:
@@ -580,7 +592,10 @@ def test_stdin_is_linted_under_its_name(
     (here / "sub" / "pyproject.toml").write_text('[tool.gelu-lint]\nignore = ["GEL003"]\n')
     for argv, expected in [
         (["-"], ["-:4:5: GEL001", "-:5:13: GEL003", "-:6:5: GEL006", "-:7:8: GEL901"]),
-        (["--stdin-filename", "sub/x.py", "-"], [f"sub/x.py:{at}" for at in ("4:5: GEL001", "6:5: GEL006", "7:8: GEL901")]),
+        (
+            ["--stdin-filename", "sub/x.py", "-"],
+            [f"sub/x.py:{at}" for at in ("4:5: GEL001", "6:5: GEL006", "7:8: GEL901")],
+        ),
         (["--stdin-filename", "sub/x.py"], [f"sub/x.py:{at}" for at in ("4:5: GEL001", "6:5: GEL006", "7:8: GEL901")]),
     ]:
         feed(monkeypatch, MIXED.encode())

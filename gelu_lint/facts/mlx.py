@@ -15,7 +15,7 @@ CALLABLES = (
         keyword="approx", position=0,
         values=(("none", "erf"), ("tanh", "tanh"), ("precise", "tanh"), ("fast", "quick")), default="none",
         error="ValueError: The approximation should be in ['none', 'precise', 'tanh', 'fast']",
-        parameters=("approx",), misleading=(("precise", "erf"),),
+        parameters=("approx",), misleading=(("precise", "erf"),), checks_early=True,
     ),
     *(
         Callable(

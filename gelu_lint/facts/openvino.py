@@ -18,7 +18,7 @@ CALLABLES = (
         ),
         keyword="approximation_mode", position=1,
         values=tuple((cased(flavour), flavour) for flavour in ("erf", "tanh") for cased in _CASES),
-        default="erf", error="RuntimeError: not a member of enum op::GeluApproximationMode",
+        default="erf", required=True, error="RuntimeError: not a member of enum op::GeluApproximationMode",
         parameters=("data", "approximation_mode", "name"),
     ),
     Callable(

@@ -21,6 +21,8 @@ class Callable(NamedTuple):
     parameters  keywords that are accepted, () where that is not recorded
     dummy       an argument that is accepted and ignored, with its position
     since       first version of the framework with the choosing argument
+    required    the choosing argument has no default: a call without it raises
+    checks_early  a class whose constructor refuses a wrong value (most refuse it at the first forward)
     misleading  valid values that select another flavour than their word says, each with the flavour that it says
     source      where the row was read or measured
     """
@@ -42,6 +44,8 @@ class Callable(NamedTuple):
     dummy: tuple[str, int] | None = None
     since: tuple[int, ...] = ()
     misleading: tuple[tuple[Literal, str], ...] = ()
+    required: bool = False
+    checks_early: bool = False
 
     @property
     def keyword_only(self) -> bool:

@@ -9,6 +9,7 @@ _NATIVE = "schema aten::gelu(Tensor self, *, str approximate='none')"
 _VALUES = (("none", "erf"), ("tanh", "tanh"))
 _ERROR = "RuntimeError: approximate argument must be either none or tanh"
 _TYPE_ERROR = "TypeError: gelu(): argument 'approximate' must be str"
+_OP_ERROR = "RuntimeError: aten::gelu() Expected a value of type 'str' for argument 'approximate'"
 _RUN = "run with torch 2.13.0"
 
 CALLABLES = (
@@ -32,19 +33,19 @@ CALLABLES = (
     Callable(
         "torch.ops.aten.gelu", "torch", "op", "erf", _NATIVE,
         aliases=("torch.ops.aten.gelu.default",),
-        keyword="approximate", values=_VALUES, default="none", error=_ERROR, type_error=_TYPE_ERROR,
+        keyword="approximate", values=_VALUES, default="none", error=_ERROR, type_error=_OP_ERROR,
         parameters=("self", "approximate"), since=(1, 12),
     ),
     Callable(
         "torch.ops.aten.gelu_", "torch", "op", "erf", _NATIVE,
         aliases=("torch.ops.aten.gelu_.default",),
-        keyword="approximate", values=_VALUES, default="none", error=_ERROR, type_error=_TYPE_ERROR,
+        keyword="approximate", values=_VALUES, default="none", error=_ERROR, type_error=_OP_ERROR,
         parameters=("self", "approximate"), since=(1, 12),
     ),
     Callable(
         "torch._refs.nn.functional.gelu", "torch", "function", "erf", "torch/_refs/nn/functional/__init__.py",
-        keyword="approximate", position=1, values=_VALUES, default="none", error=_ERROR, type_error=_TYPE_ERROR,
-        parameters=("a", "approximate"), since=(1, 12),
+        keyword="approximate", position=1, values=_VALUES, default="none", error=_ERROR,
+        parameters=("a", "approximate", "out"), since=(1, 12),
     ),
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ CALLABLES = (
     Callable(
         f"{_MODULE}.GeluAndMul", "vllm", "class", "erf", _SOURCE,
         keyword="approximate", position=0, values=(("none", "erf"), ("tanh", "tanh")), default="none",
-        error="ValueError: Unknown approximate mode",
+        error="ValueError: Unknown approximate mode", checks_early=True,
     ),
     *(
         Callable(f"{_MODULE}.{name}", "vllm", "class", flavour, _SOURCE)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gelu_lint.facts.table import callables
-from gelu_lint.fixes import can_choose, default_of, insert
+from gelu_lint.fixes import can_choose, default_of, insert, spell
 from gelu_lint.misuse import misuse
 from gelu_lint.model import FileSummary, Finding, Fix, Project
 from gelu_lint.numerics.flavours import between
@@ -34,12 +34,14 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         if site.form not in ("call", "partial", "super") or site.given != "absent" or misuse(site) is not None:
             continue
         row = callables()[site.callee]
+        if row.required:
+            continue  # without the argument the call raises, which is no implicit choice
         value, flavour = default_of(row, project.policy)
         delta = between(row.flavour, flavour).size
         fix = None
         edit = insert(site.slot, row.keyword, value, site.quote)
         if edit is not None and can_choose(row, project):
-            fix = Fix(f"write {row.keyword}={value!r}", (edit,), delta=delta)
+            fix = Fix(f"write {row.keyword}={spell(value, site.quote)}", (edit,), delta=delta)
         message = f"{site.written} without {row.keyword}: computes the {row.flavour} GELU, the default of {row.name}"
         if flavour != row.flavour:
             message += f", where the project's policy is {flavour}"

@@ -40,7 +40,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             value = row.value_for(policy)
             edit = Edit(chosen(site, row, positional).value_span, spell(value, site.quote))
             delta = between(site.flavour, policy).size
-            fix = Fix(f"write {row.keyword}={value!r}", (edit,), delta=delta)
+            fix = Fix(f"write {row.keyword}={edit.content}", (edit,), delta=delta)
         message = f"{site.written} is the {site.flavour} GELU, where the project's policy is {policy}"
         yield report("GEL002", file, site, message, "info", fix, claimed=policy)
 

@@ -59,13 +59,15 @@ def _message(site: Site, row: Callable, wrong: Misuse) -> str:
     if wrong.kind == "position":
         return f"{site.written} takes {row.keyword} by keyword only; {text} by position raises TypeError"
     if wrong.kind == "keyword":
-        return f"{site.written} has no argument {wrong.argument.keyword}: raises TypeError"
+        return f"{site.written} has no argument {wrong.argument.keyword}: the call raises"
     if wrong.kind == "dummy":
         assert row.dummy is not None
         return f"{text} lands in {row.dummy[0]}, which {site.written} ignores: it computes the {wrong.computes} GELU"
     if wrong.kind == "truthy":
         return f"{row.keyword}={text} is judged by its truth: {site.written} computes the {wrong.computes} GELU"
-    when = "its first forward" if row.kind == "class" else "the call"
+    if wrong.kind == "misleading":
+        return f"{row.keyword}={text} is the {wrong.computes} GELU of {site.written}, not the {wrong.meant} one"
+    when = "its first forward" if row.kind == "class" and not row.checks_early else "the call"
     return f"{row.keyword}={text} is no valid value: {when} raises {error}"
 
 
@@ -89,7 +91,7 @@ def _fix(file: FileSummary, site: Site, row: Callable, wrong: Misuse, project: P
         return None
     value = row.value_for(wrong.meant)
     edit = Edit(argument.value_span, spell(value, site.quote))
-    return Fix(f"write {row.keyword}={value!r}", (edit,), delta=_delta(wrong))
+    return Fix(f"write {row.keyword}={edit.content}", (edit,), delta=_delta(wrong))
 
 
 def _keyword(site: Site, row: Callable, wrong: Misuse, project: Project) -> Fix | None:

@@ -9,7 +9,7 @@ from gelu_lint.facts.record import Refused
 from gelu_lint.facts.table import absent, find_absent, refused, tensor_only
 from gelu_lint.model import Use
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
-from gelu_lint.sites.context import enclosing_string, guard, symbol
+from gelu_lint.sites.context import guard, quote, symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.names import Names, last_name, literal
 from gelu_lint.tree.nodes import (
@@ -39,7 +39,7 @@ class _Found(NamedTuple):
     call: Call | None
     symbol: str
     guard: str
-    string: str
+    path: tuple[CSTNode, ...]
     moment: Moment
 
 
@@ -143,7 +143,7 @@ class Absences:
         path = self._walk.path
         self._found.append(
             _Found(
-                kind, full, detail, form, node, callee, call, symbol(path), guard(path, node), enclosing_string(path),
+                kind, full, detail, form, node, callee, call, symbol(path), guard(path, node), tuple(path),
                 self._walk.moment,
             )
         )  # fmt: skip
@@ -159,9 +159,7 @@ class Absences:
     def uses(self, draft: Draft) -> Iterator[Use]:
         """The uses, in source order."""
         for found in self._found:
-            quote = draft.quote
-            if found.string:
-                quote = "'" if found.string.endswith('"') else '"'
+            free = quote(found.path, draft.quote)
             call = found.call
             yield Use(
                 found.kind,
@@ -171,10 +169,10 @@ class Absences:
                 draft.span(found.node),
                 draft.span(found.callee),
                 arguments(call, self._names, found.moment, draft) if call is not None else (),
-                slot(call, draft) if call is not None else None,
+                slot(call, draft) if call is not None and free else None,
                 found.form,
                 found.symbol,
                 found.guard,
                 draft.statement(found.node),
-                quote,
+                free or draft.quote,
             )

@@ -9,7 +9,7 @@ from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables, find
 from gelu_lint.model import Argument, Site, Value
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
-from gelu_lint.sites.context import Role, enclosing_string, guard, role, symbol
+from gelu_lint.sites.context import Role, guard, quote, role, symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.names import Names, last_name
 from gelu_lint.tree.nodes import Attribute, Call, ClassDef, CSTNode, IfExp, Name
@@ -25,7 +25,7 @@ class _Found(NamedTuple):
     skip: int
     symbol: str
     guard: str
-    string: str
+    path: tuple[CSTNode, ...]
     moment: Moment
 
 
@@ -117,9 +117,8 @@ class Calls:
         if part.form in ("call", "partial"):
             outer = role(node, path)
             part = Role(part.form, outer.key, outer.consumer)
-        string = enclosing_string(path)
         self._found.append(
-            _Found(node, callee, row, part, call, skip, symbol(path), guard(path, node), string, self._walk.moment)
+            _Found(node, callee, row, part, call, skip, symbol(path), guard(path, node), tuple(path), self._walk.moment)
         )
 
     def nodes(self) -> Iterator[CSTNode]:
@@ -135,13 +134,11 @@ class Calls:
         for found in self._found:
             given: tuple[Argument, ...] = ()
             place = None
+            free = quote(found.path, draft.quote)
             if found.call is not None:
                 given = arguments(found.call, self._names, found.moment, draft, found.skip)
-                place = slot(found.call, draft)
+                place = slot(found.call, draft) if free else None
             how, value, flavour = _choice(found.row, given)
-            quote = draft.quote
-            if found.string:
-                quote = "'" if found.string.endswith('"') else '"'
             yield Site(
                 "reference" if found.call is None else "call",
                 found.role.form,
@@ -160,7 +157,7 @@ class Calls:
                 found.symbol,
                 found.guard,
                 draft.statement(found.node),
-                quote,
+                free or draft.quote,
             )
 
 

@@ -144,9 +144,17 @@ def symbol(path: Sequence[CSTNode]) -> str:
     return ".".join(a.name.value for a in path if isinstance(a, (FunctionDef, ClassDef)))
 
 
-def enclosing_string(path: Sequence[CSTNode]) -> str:
-    """The opening of the innermost f-string around a node, "" outside one."""
-    return next((a.start for a in reversed(path) if isinstance(a, FormattedString)), "")
+def quote(path: Sequence[CSTNode], usual: str) -> str:
+    """The quote for a string at a node: ``usual``, or one that the f-strings around leave free; "" if there is none.
+
+    Until Python 3.12 a field cannot hold the quote of its own string.
+    """
+    around = [a.start.lstrip("fFrR") for a in path if isinstance(a, FormattedString)]
+    if not around:
+        return usual
+    closed = {opening for opening in around if len(opening) == 1}
+    wanted = "'" if around[-1][0] == '"' else '"'
+    return next((q for q in (wanted, around[-1][0]) if q not in closed), "")
 
 
 def guard(path: Sequence[CSTNode], node: CSTNode) -> str:

@@ -14,8 +14,11 @@ _QUOTED = re.compile(r"""(?<=[\[({=:,\s])(["'])[^"'\n]*\1(?=[\])},:\s])""")
 
 
 class Draft:
-    """Places nodes of one parsed text. ``statements`` are (row, end_row) of its logical lines, in order; ``whole`` is
-    the file's text, of which the parsed one may be a part."""
+    """Places nodes of one parsed text.
+
+    ``statements`` are (row, end_row) of its logical lines, in order; ``whole`` is the file's text, of which the parsed
+    one may be a part; ``shifts`` says by row how many characters were left out at its start.
+    """
 
     def __init__(
         self,
@@ -24,8 +27,9 @@ class Draft:
         statements: Sequence[tuple[int, int]],
         offsets: dict[int, tuple[int, int]],
         whole: str,
+        shifts: dict[int, int],
     ) -> None:
-        self._whole = whole
+        self._whole, self._shifts = whole, shifts
         self._text, self._rows, self._statements, self._offsets = text, rows, statements, offsets
         self._starts = [row for row, _ in statements]
         self._quote = ""
@@ -91,4 +95,4 @@ class Draft:
 
     def _position(self, offset: int) -> tuple[int, int]:
         row = bisect_right(self._rows, offset)
-        return row, offset - self._rows[row - 1]
+        return row, offset - self._rows[row - 1] + self._shifts.get(row, 0)

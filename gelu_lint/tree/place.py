@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 import libcst
 from libcst._nodes.internal import CodegenState
 
+from gelu_lint.tree.parse import Unparsable
+
 #: Frames that code generation may take: the bounds of ``scan`` keep real nesting far below this.
 _FRAMES = 20_000
 
@@ -20,18 +22,27 @@ _FRAMES = 20_000
 class _Ruler(CodegenState):
     """Counts the characters that are generated, and notes where the wanted nodes begin and end."""
 
-    def __init__(self, module: libcst.Module, wanted: set[int]) -> None:
+    def __init__(self, module: libcst.Module, wanted: set[int], text: str) -> None:
         super().__init__(default_indent=module.default_indent, default_newline=module.default_newline)
-        self.length = 0
+        self.text = text
+        self.tokens = [""]  # a module that has generated no token adds a line end
+        self.differs = -1  # where the text first differs
+        self.length = self.last = 0
         self.wanted = wanted
         self.spans: dict[int, tuple[int, int]] = {}
 
     def add_indent_tokens(self) -> None:
         for token in self.indent_tokens:
-            self.length += len(token)
+            self.add_token(token)
 
     def add_token(self, value: str) -> None:
-        self.length += len(value)
+        if self.differs < 0 and not self.text.startswith(value, self.length):
+            self.differs = self.length
+        self.last = len(value)
+        self.length += self.last
+
+    def pop_trailing_newline(self) -> None:
+        self.length -= self.last
 
     def before_codegen(self, node: libcst.CSTNode) -> None:
         if id(node) in self.wanted:
@@ -57,16 +68,20 @@ class _Ruler(CodegenState):
             self.spans[id(node)] = (start, self.length)
 
 
-def offsets(module: libcst.Module, nodes: Iterable[libcst.CSTNode]) -> dict[int, tuple[int, int]]:
+def offsets(module: libcst.Module, nodes: Iterable[libcst.CSTNode], text: str) -> dict[int, tuple[int, int]]:
     """Character offsets (start, end) of ``nodes``, by ``id``: without their own parentheses, as LibCST positions are.
 
-    Whitespace nodes are placed too. Raises RecursionError on a tree deeper than any that ``scan`` lets through.
+    Whitespace nodes are placed too. Raises RecursionError on a tree deeper than any that ``scan`` lets through, and
+    Unparsable if the module does not generate ``text`` to the letter: then no offset can be trusted.
     """
-    ruler = _Ruler(module, {id(node) for node in nodes})
+    ruler = _Ruler(module, {id(node) for node in nodes}, text)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _FRAMES))
     try:
         module._codegen(ruler)
     finally:
         sys.setrecursionlimit(limit)
+    # Without a final line end LibCST generates one and takes it back.
+    if ruler.length != len(text) or 0 <= ruler.differs < len(text):
+        raise Unparsable(1, 0, "LibCST does not reproduce its text")
     return ruler.spans

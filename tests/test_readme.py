@@ -1,0 +1,79 @@
+"""What the README shows is what the program does."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gelu_lint import cli
+from gelu_lint.options import OPTIONS
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.M | re.S)
+SHELL = [block for language, block in BLOCKS if language == "sh" and "python3 -m venv" not in block]
+COMMANDS = [line.split("#")[0].split() for block in SHELL for line in block.splitlines() if line.strip()]
+(TOML,) = [block for language, block in BLOCKS if language == "toml"]
+INLINE = re.findall(r"`gelu-lint ([^`]+)`", README)
+
+
+def test_the_rule_table_is_the_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    """``gelu-lint rules --output-format markdown`` prints what belongs there."""
+    assert cli.main(["rules", "--output-format", "markdown"]) == 0
+    shown = README.partition("<!-- rules -->\n")[2].partition("<!-- /rules -->")[0]
+    assert shown == capsys.readouterr().out
+
+
+def test_the_example_output_is_real(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it, or, if the block ends in "…", how it begins."""
+    monkeypatch.chdir(ROOT)
+    cli.main(["check", "examples/broken"])
+    printed = capsys.readouterr().out
+    shown = re.search(r"<!-- example-output -->\n```\n(.*?)```\n", README, re.S)[1]
+    start, dots, end = shown.partition("…\n")
+    assert end == ""
+    assert printed.startswith(start) if dots else printed == start
+    assert start.count("\n") > 3
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_runs(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "src").mkdir()
+    shutil.copy(ROOT / "examples" / "broken" / "model.py", tmp_path / "src")
+    assert command[0] == "gelu-lint"
+    done = subprocess.run(
+        [sys.executable, "-m", "gelu_lint", *command[1:]], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode in (0, 1)
+    assert "Traceback" not in done.stderr
+    assert done.stdout
+
+
+def test_there_are_commands() -> None:
+    assert {command[1] for command in COMMANDS} >= {"check", "fix", "inventory"}
+
+
+@pytest.mark.parametrize("text", INLINE)
+def test_every_command_in_a_sentence_is_known(tmp_path: Path, text: str) -> None:
+    argv = text.split()
+    data = (ROOT / "examples" / "broken" / "model.py").read_bytes()
+    command = [sys.executable, "-m", "gelu_lint", *argv]
+    done = subprocess.run(command, cwd=tmp_path, input=data, capture_output=True)
+    assert done.returncode in (0, 1)
+    assert b"Traceback" not in done.stderr
+
+
+def test_the_configuration_is_accepted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "pyproject.toml").write_text(TOML, encoding="utf-8")
+    assert cli.main(["config", "--config", str(tmp_path / "pyproject.toml")]) == 0
+    assert "default" not in capsys.readouterr().out  # it sets every option there is
+
+
+def test_the_configuration_shows_every_option() -> None:
+    shown = re.findall(r"^([\w-]+) = ", TOML, re.M)
+    assert sorted(shown) == sorted(option.name for option in OPTIONS if option.config)
