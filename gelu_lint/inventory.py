@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 
@@ -12,33 +13,65 @@ from gelu_lint.reports.text import plural, printable
 from gelu_lint.runner import Run
 
 
+_Sites = list[tuple[str, Site]]
+
+
 def render(run: Run, output: str) -> Iterator[str]:
     """The sites of a run as ``output`` (text, concise or json)."""
     sites = [(outcome.path, site) for outcome in run.outcomes for site in outcome.sites]
     if output == "json":
         yield json.dumps([_row(path, site) for path, site in sites], indent=2)
         return
-    places = [f"{printable(path)}:{site.span.row}:{site.span.column + 1}" for path, site in sites]
+    if output == "concise":
+        yield from _table(sites)
+        return
+    packages = _packages(sites)
+    for package, members in packages.items():
+        if len(packages) > 1:
+            yield f"{printable(package)}: {_summary(members)}"
+        yield from _table(members)
+        yield ""
+    yield f"{_summary(sites)} In {plural(run.files, 'file')}."
+
+
+def _packages(sites: _Sites) -> dict[str, _Sites]:
+    """The sites by package: the first folder below the one that all files have in common."""
+    folders = [os.path.dirname(path) for path, _ in sites]
+    mixed = len({os.path.isabs(folder) for folder in folders}) != 1  # no sites, or no common folder
+    common = "" if mixed else os.path.commonpath(folders)
+    found: dict[str, _Sites] = {}
+    for folder, site in zip(folders, sites, strict=True):
+        below = os.path.relpath(folder, common or ".").split(os.sep)[0]
+        name = os.path.join(common, below) if below != "." else common or "."
+        found.setdefault(name, []).append(site)
+    return found
+
+
+def _table(sites: _Sites) -> Iterator[str]:
     cells = [
-        (place, site.flavour, "explicit" if site.explicit else "implicit", site.framework, site.form, site.written)
-        for place, (_, site) in zip(places, sites, strict=True)
+        (
+            f"{printable(path)}:{site.span.row}:{site.span.column + 1}",
+            site.flavour,
+            "explicit" if site.explicit else "implicit",
+            site.framework,
+            site.form,
+            printable(site.written),
+        )
+        for path, site in sites
     ]
     widths = [max((len(row[i]) for row in cells), default=0) for i in range(5)] + [0]
     for row in cells:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-    if output == "text":
-        yield _summary(sites, run.files)
 
 
-def _summary(sites: list[tuple[str, Site]], files: int) -> str:
+def _summary(sites: _Sites) -> str:
     flavours = Counter(site.flavour for _, site in sites)
     implicit = Counter(site.flavour for _, site in sites if not site.explicit)
     parts = [
         f"{count} {flavour}" + (f" ({implicit[flavour]} implicit)" if implicit[flavour] else "")
         for flavour, count in flavours.most_common()
     ]
-    listed = f": {', '.join(parts)}" if parts else ""
-    return f"{plural(len(sites), 'GELU')} in {plural(files, 'file')}{listed}."
+    return f"{plural(len(sites), 'GELU')}{': ' if parts else ''}{', '.join(parts)}."
 
 
 def _row(path: str, site: Site) -> dict[str, object]:

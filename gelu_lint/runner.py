@@ -13,6 +13,9 @@ from gelu_lint.model import FileSummary, Finding, Project, Site
 from gelu_lint.screen import passes
 from gelu_lint.source import Source, Unreadable, decode, from_text, read_bytes
 
+#: Kinds of files that hooks hand over and that no recogniser reads; they are passed over, not mistaken for Python.
+_OTHER_KINDS = (".ipynb", ".json", ".yaml", ".yml", ".toml", ".md", ".onnx")
+
 #: Fewer files than this are judged in this process: a pool costs more than it saves.
 _POOL_FROM = 9
 _CHUNK = 4
@@ -82,7 +85,8 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
         for path, reason in found.unreadable:
             outcomes.append(_unreadable(_Task(path, own, action), f"cannot read: {reason}"))
     tasks = []
-    files = sorted(names.values(), key=lambda name: name.replace(os.sep, "/"))
+    python = (name for name in names.values() if not name.lower().endswith(_OTHER_KINDS))
+    files = sorted(python, key=lambda name: name.replace(os.sep, "/"))
     for name in files:
         task = _Task(name, _settings_of(os.path.dirname(name) or ".", _frozen(overrides)), action)
         try:
@@ -101,7 +105,8 @@ def run_text(path: str, data: bytes, overrides: Mapping[str, Any], action: str) 
     """The same for one text that is not read from its file. Raises BadConfig."""
     _forget()
     settings = _settings_of(os.path.dirname(path) or ".", _frozen(overrides))
-    skip = settings.values["force-exclude"] and matches(path, settings.exclude, settings.root)
+    skip = path.lower().endswith(_OTHER_KINDS)
+    skip = skip or (settings.values["force-exclude"] and matches(path, settings.exclude, settings.root))
     if skip or not passes(data):
         return Run((), 0 if skip else 1, (), settings)
     return Run((_guarded(_Task(path, settings, action), data),), 1, (), settings)

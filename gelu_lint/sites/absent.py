@@ -9,7 +9,7 @@ from gelu_lint.facts.record import Refused
 from gelu_lint.facts.table import absent, find_absent, refused, tensor_only
 from gelu_lint.model import Use
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
-from gelu_lint.sites.context import guard, quote, symbol
+from gelu_lint.sites.context import Guards, quote, symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.names import Names, last_name, literal
 from gelu_lint.tree.nodes import (
@@ -49,6 +49,7 @@ class Absences:
     def __init__(self, walk: Walk, names: Names) -> None:
         self._walk, self._names = walk, names
         self._found: list[_Found] = []
+        self._guards = Guards()
         self._calls: dict[int, Call] = {}
         self._last = {name.rpartition(".")[2] for name in (*absent(), *refused(), *tensor_only())}
 
@@ -143,7 +144,7 @@ class Absences:
         path = self._walk.path
         self._found.append(
             _Found(
-                kind, full, detail, form, node, callee, call, symbol(path), guard(path, node), tuple(path),
+                kind, full, detail, form, node, callee, call, symbol(path), self._guards.of(path, node), tuple(path),
                 self._walk.moment,
             )
         )  # fmt: skip

@@ -9,7 +9,7 @@ from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables, find
 from gelu_lint.model import Argument, Site, Value
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
-from gelu_lint.sites.context import Role, guard, quote, role, symbol
+from gelu_lint.sites.context import Guards, Role, quote, role, symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.names import Names, last_name
 from gelu_lint.tree.nodes import Attribute, Call, ClassDef, CSTNode, IfExp, Name
@@ -35,6 +35,7 @@ class Calls:
     def __init__(self, walk: Walk, names: Names) -> None:
         self._walk, self._names = walk, names
         self._found: list[_Found] = []
+        self._guards = Guards()
         self._taken: set[int] = set()
         self._last = {name.rpartition(".")[2] for name in callables()}
         self._aliases = self._worth_resolving()
@@ -117,8 +118,9 @@ class Calls:
         if part.form in ("call", "partial"):
             outer = role(node, path)
             part = Role(part.form, outer.key, outer.consumer)
+        guard = self._guards.of(path, node)
         self._found.append(
-            _Found(node, callee, row, part, call, skip, symbol(path), guard(path, node), tuple(path), self._walk.moment)
+            _Found(node, callee, row, part, call, skip, symbol(path), guard, tuple(path), self._walk.moment)
         )
 
     def nodes(self) -> Iterator[CSTNode]:

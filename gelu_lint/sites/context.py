@@ -157,27 +157,35 @@ def quote(path: Sequence[CSTNode], usual: str) -> str:
     return next((q for q in (wanted, around[-1][0]) if q not in closed), "")
 
 
-def guard(path: Sequence[CSTNode], node: CSTNode) -> str:
-    """What protects ``node`` from a name or value that does not exist: try, hasattr, version, raises or ""."""
-    chain = [*path, node]
-    for parent, child in pairwise(chain):
-        found = ""
-        if isinstance(parent, (Try, TryStar)):
-            found = "try" if child is not parent.finalbody and _catches(parent) else ""
-        elif isinstance(parent, (If, IfExp)):
-            found = _tests(parent.test) if child is not parent.test else ""
-        elif isinstance(parent, BooleanOperation):
-            found = _tests(parent.left) if child is parent.right else ""
-        elif isinstance(parent, With):
-            names = [last_name(getattr(item.item, "func", item.item)) for item in parent.items]
-            found = "raises" if any(name in _RAISES for name in names) else ""
-        elif isinstance(parent, Call):
-            found = "raises" if last_name(parent.func) in _RAISES else ""
-        elif isinstance(parent, (Module, IndentedBlock)):
-            found = _left_early(parent.body, child)
-        if found:
-            return found
-    return ""
+class Guards:
+    """What protects the nodes of one module from a name or value that does not exist."""
+
+    def __init__(self) -> None:
+        self._early: dict[int, dict[int, str]] = {}
+
+    def of(self, path: Sequence[CSTNode], node: CSTNode) -> str:
+        """The outermost guard of ``node`` under its ancestors ``path``: try, hasattr, version, raises or ""."""
+        chain = [*path, node]
+        for parent, child in pairwise(chain):
+            found = ""
+            if isinstance(parent, (Try, TryStar)):
+                found = "try" if child is not parent.finalbody and _catches(parent) else ""
+            elif isinstance(parent, (If, IfExp)):
+                found = _tests(parent.test) if child is not parent.test else ""
+            elif isinstance(parent, BooleanOperation):
+                found = _tests(parent.left) if child is parent.right else ""
+            elif isinstance(parent, With):
+                names = [last_name(getattr(item.item, "func", item.item)) for item in parent.items]
+                found = "raises" if any(name in _RAISES for name in names) else ""
+            elif isinstance(parent, Call):
+                found = "raises" if last_name(parent.func) in _RAISES else ""
+            elif isinstance(parent, (Module, IndentedBlock)):
+                if id(parent) not in self._early:
+                    self._early[id(parent)] = _left_early(parent.body)
+                found = self._early[id(parent)].get(id(child), "")
+            if found:
+                return found
+        return ""
 
 
 def _catches(node: Try | TryStar) -> bool:
@@ -195,18 +203,20 @@ def _tests(test: CSTNode) -> str:
     return "version" if any("version" in word or word in ("torch_ge", "torch_lt") for word in words) else ""
 
 
-def _left_early(body: Sequence[CSTNode], child: CSTNode) -> str:
-    """The guard of an earlier ``if not hasattr(…): return`` (or raise) in the same block."""
+def _left_early(body: Sequence[CSTNode]) -> dict[int, str]:
+    """By ``id`` of a statement, its guard by an ``if not hasattr(…): return`` (or raise) before it in its block."""
+    found: dict[int, str] = {}
+    guard = ""
     for statement in body:
-        if statement is child:
-            break
-        if isinstance(statement, If) and _tests(statement.test):
+        if guard:
+            found[id(statement)] = guard
+        elif isinstance(statement, If):
             last = statement.body.body[-1] if statement.body.body else None
             if isinstance(last, SimpleStatementLine):
                 last = last.body[-1]
             if isinstance(last, (Return, Raise)):
-                return _tests(statement.test)
-    return ""
+                guard = _tests(statement.test)
+    return found
 
 
 def _words(node: CSTNode) -> Iterator[str]:

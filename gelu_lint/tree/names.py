@@ -19,7 +19,8 @@ UNKNOWN: frozenset[str] = frozenset()
 #: Calls that hand over the module whose name is their first argument.
 _IMPORTERS = frozenset(("importlib.import_module", "pytest.importorskip"))
 _BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
-_DEPTH = 20
+_DEPTH = 20  # aliases of aliases that are followed
+_MANY = 100  # bindings of one name that are compared
 
 _SINGLETONS = {"True": True, "False": False, "None": None}
 
@@ -161,7 +162,9 @@ class Names:
             return UNKNOWN
         answers: frozenset[str] = frozenset()
         sure = False
-        for binding in _reaching(view.scope.bindings[name], view):
+        for count, binding in enumerate(_reaching(view.scope.bindings[name], view)):
+            if count == _MANY:
+                return UNKNOWN
             sure = sure or _surely_bound(view, binding)
             if binding.kind != "none":
                 answer = self._meaning(binding, depth)
@@ -302,7 +305,7 @@ def _reaching(bindings: list[Binding], view: _View) -> Iterator[Binding]:
             break
         if all(block.kind == "if" for block in arms):
             replaced.add(arms)  # no break or exception leads past it from what is before it in the same arm
-    if view.later or any(block.kind == "loop" for block in blocks):
+    if view.later or any(block.kind == "loop" for block in blocks[sure:]):
         for binding in bindings[here:]:
             arms = binding.moment.blocks
             if _share_loop(arms, blocks, sure) or (view.later and not _exclusive(arms, blocks)):
