@@ -64,7 +64,8 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
         return _unparsable(summary, source, fault.row, fault.column, fault.message)
     except RecursionError:
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
-    draft = Draft(text, scan(text).rows, [(line.row, line.end_row) for line in scanned.logical], placed, source.text, shifts)
+    statements = [(line.row, line.end_row) for line in scanned.logical]
+    draft = Draft(text, scan(text).rows, statements, placed, source.text, shifts)
     wanted_names = candidates()
     taken = (names.taken | _loosely_bound(source, text)) & wanted_names
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)

@@ -75,5 +75,3 @@ def _overrides(
     if select and "select" not in chosen:
         chosen["select"] = chosen.get("extend-select", ())
     return tuple(chosen.items())
-
-

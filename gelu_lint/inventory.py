@@ -12,7 +12,6 @@ from gelu_lint.reports.json import ends
 from gelu_lint.reports.text import plural, printable
 from gelu_lint.runner import Run
 
-
 _Sites = list[tuple[str, Site]]
 
 
@@ -31,18 +30,18 @@ def render(run: Run, output: str) -> Iterator[str]:
             yield f"{printable(package)}: {_summary(members)}"
         yield from _table(members)
         yield ""
-    yield f"{_summary(sites)} In {plural(run.files, 'file')}."
+    yield _summary(sites, f" in {plural(run.files, 'file')}")
 
 
 def _packages(sites: _Sites) -> dict[str, _Sites]:
     """The sites by package: the first folder below the one that all files have in common."""
-    folders = [os.path.dirname(path) for path, _ in sites]
+    folders = [os.path.dirname(path) or "." for path, _ in sites]
     mixed = len({os.path.isabs(folder) for folder in folders}) != 1  # no sites, or no common folder
     common = "" if mixed else os.path.commonpath(folders)
     found: dict[str, _Sites] = {}
     for folder, site in zip(folders, sites, strict=True):
         below = os.path.relpath(folder, common or ".").split(os.sep)[0]
-        name = os.path.join(common, below) if below != "." else common or "."
+        name = os.path.normpath(os.path.join(common, below))
         found.setdefault(name, []).append(site)
     return found
 
@@ -64,14 +63,14 @@ def _table(sites: _Sites) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _summary(sites: _Sites) -> str:
+def _summary(sites: _Sites, where: str = "") -> str:
     flavours = Counter(site.flavour for _, site in sites)
     implicit = Counter(site.flavour for _, site in sites if not site.explicit)
     parts = [
         f"{count} {flavour}" + (f" ({implicit[flavour]} implicit)" if implicit[flavour] else "")
         for flavour, count in flavours.most_common()
     ]
-    return f"{plural(len(sites), 'GELU')}{': ' if parts else ''}{', '.join(parts)}."
+    return f"{plural(len(sites), 'GELU')}{where}{': ' if parts else ''}{', '.join(parts)}."
 
 
 def _row(path: str, site: Site) -> dict[str, object]:

@@ -50,8 +50,9 @@ def misuse(site: Site) -> Misuse | None:
         return None
     if row.wrong != "truthy":
         return Misuse("value", argument, site.value, meant(argument), "")
-    # 0, 1 and None are read as False, True and False by everyone; words are not.
-    return Misuse("truthy", argument, site.value, meant(argument), site.flavour) if isinstance(site.value, str) else None
+    if not isinstance(site.value, str):
+        return None  # 0, 1 and None are read as False, True and False by everyone; words are not
+    return Misuse("truthy", argument, site.value, meant(argument), site.flavour)
 
 
 def chosen(site: Site, row: Callable, positional: list[Argument]) -> Argument:

@@ -41,9 +41,7 @@ def bad(
     return Example(code, tuple(at.split()), fixed, delta, reach, tuple((options or {}).items()), dependencies)
 
 
-def good(
-    code: str, *, options: Mapping[str, str] | None = None, dependencies: tuple[str, ...] = ()
-) -> Example:
+def good(code: str, *, options: Mapping[str, str] | None = None, dependencies: tuple[str, ...] = ()) -> Example:
     """A file in which no rule may report anything."""
     return Example(code, options=tuple((options or {}).items()), dependencies=dependencies)
 

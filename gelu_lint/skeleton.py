@@ -128,23 +128,19 @@ def _bearers(scan: Scan, part: _Part, needles: tuple[str, ...]) -> list[bool]:
     lowered = [part(statement.row, statement.end_row).lower() for statement in scan.statements]
     found = [any(needle in text for needle in needles) for text in lowered]
     known: set[str] = set()
-    new = [i for i, has in enumerate(found) if has]
-    while new:
-        fresh: set[str] = set()
-        for i in new:
-            fresh |= _aliases(scan, scan.statements[i], part, needles, known)
-        fresh -= known
-        if not fresh:
-            break
+    mentions: dict[str, list[int]] = {}
+    waiting = [i for i, has in enumerate(found) if has]
+    while waiting:
+        fresh = _aliases(scan, scan.statements[waiting.pop()], part, needles, known) - known
+        if fresh and not mentions:
+            for i, statement in enumerate(scan.statements):
+                for word in set(_WORD.findall(part(statement.row, statement.end_row))):
+                    mentions.setdefault(word, []).append(i)
         known |= fresh
-        word = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(fresh)))})\b")
-        new = [
-            i
-            for i, statement in enumerate(scan.statements)
-            if not found[i] and word.search(part(statement.row, statement.end_row))
-        ]
-        for i in new:
-            found[i] = True
+        for name in fresh:
+            for i in mentions.get(name, ()):
+                found[i] = True
+                waiting.append(i)  # again if it was seen: with this name known it may give another
     return found
 
 

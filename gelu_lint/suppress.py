@@ -134,8 +134,8 @@ def silence(
 ) -> tuple[list[Finding], tuple[Directive, ...]]:
     """The findings that no directive silences, and the directives with their idle codes.
 
-    Without ``noqa``, findings that only a noqa silences are kept: flake8 does that part itself. A code is idle if it silenced nothing although every rule that it names is among ``judged``; one that no rule of
-    ``known`` has is idle too.
+    Without ``noqa``, findings that only a noqa silences are kept: flake8 does that part itself. A code is idle if it
+    silenced nothing although every rule that it names is among ``judged``; one that no rule of ``known`` has is too.
     """
     kept = []
     hits: dict[int, set[str]] = {}

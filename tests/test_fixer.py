@@ -112,7 +112,7 @@ def holds(code: str) -> str:
         ("lambda act=nn.GELU: act", 'lambda act=partial(nn.GELU, approximate="none"): act'),
         ('f"{F.gelu(x)}"', "f\"{F.gelu(x, approximate='none')}\""),
         ("f'{F.gelu(x)}'", "f'{F.gelu(x, approximate=\"none\")}'"),
-        ('rf"""{F.gelu(x)!r:>{n}}"""', "rf\"\"\"{F.gelu(x, approximate='none')!r:>{n}}\"\"\""),
+        ('rf"""{F.gelu(x)!r:>{n}}"""', 'rf"""{F.gelu(x, approximate=\'none\')!r:>{n}}"""'),
         ("f'''{F.gelu(x)}'''", "f'''{F.gelu(x, approximate=\"none\")}'''"),
         ('f"""{f\'{F.gelu(x)}\'}"""', 'f"""{f\'{F.gelu(x, approximate="none")}\'}"""'),
         ("f'''{f\"{F.gelu(x)}\"}'''", "f'''{f\"{F.gelu(x, approximate='none')}\"}'''"),

@@ -75,9 +75,7 @@ def test_slope_tails(name):
     xs = np.linspace(-36, -5, 311) if name == "erf" else np.linspace(-19, -5, 141)
     log_gate_slope = {
         "erf": lambda: np.exp(-0.5 * xs**2 - log_ndtr(xs)) / math.sqrt(2 * math.pi),
-        "tanh": lambda: 2 * CUBIC_ROOT * (1 + 3 * 0.044715 * xs**2) * expit(
-            -2 * CUBIC_ROOT * (xs + 0.044715 * xs**3)
-        ),
+        "tanh": lambda: 2 * CUBIC_ROOT * (1 + 3 * 0.044715 * xs**2) * expit(-2 * CUBIC_ROOT * (xs + 0.044715 * xs**3)),
         "quick": lambda: 1.702 * expit(-1.702 * xs),
         "silu": lambda: expit(-xs),
     }[name]()

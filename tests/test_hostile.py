@@ -113,11 +113,7 @@ READABLE = {
 }
 
 
-
-
-@pytest.mark.parametrize(
-    "name", READABLE
-)
+@pytest.mark.parametrize("name", READABLE)
 def test_what_only_looks_bad_is_linted_and_fixed(here: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     data = READABLE[name]
     (here / "bad.py").write_bytes(data)

@@ -408,8 +408,10 @@ class Program:
         compound = [
             lambda: [*self.inner("if coin():", depth, loop, scope), *self.inner("else:", depth, loop, scope)],
             lambda: self.inner("if coin():", depth, loop, scope),
-            lambda: self.inner(f"for {pick(('_', name()))} in (other(), None):", depth, True, scope)
-            + (self.inner("else:", depth, loop, scope) if pick((0, 1)) else []),
+            lambda: (
+                self.inner(f"for {pick(('_', name()))} in (other(), None):", depth, True, scope)
+                + (self.inner("else:", depth, loop, scope) if pick((0, 1)) else [])
+            ),
             lambda: self.inner(f"while {pick(('', self.ask() + ' or '))}coin():", depth, True, scope),
             lambda: [
                 *self.inner("try:", depth, loop, scope),

@@ -46,7 +46,12 @@ def theirs(text: str, code: str = "GEL001") -> list[int]:
         row
         for row in range(1, len(lines) + 1)
         if Violation(
-            code, "m.py", row, 1, "", processor.noqa_line_for(row) or lines[row - 1]  # as flake8 falls back
+            code,
+            "m.py",
+            row,
+            1,
+            "",
+            processor.noqa_line_for(row) or lines[row - 1],  # as flake8 falls back
         ).is_inline_ignored(False)
     ]
 

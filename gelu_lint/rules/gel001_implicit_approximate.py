@@ -106,9 +106,7 @@ RULE = Rule(
         ),
         good('import torch.nn.functional as F\n\n\ndef block(x):\n    return F.gelu(x, approximate="none")\n'),
         good("import torch.nn.functional as F\n\n\ndef block(x, **options):\n    return F.gelu(x, **options)\n"),
-        good(
-            "import torch.nn.functional as F\n\n\ndef run(x, F):\n    return F.gelu(x)\n"
-        ),
+        good("import torch.nn.functional as F\n\n\ndef run(x, F):\n    return F.gelu(x)\n"),
     ),
     evidence=evidence,
     policy=True,

@@ -101,9 +101,7 @@ RULE = Rule(
         ),
         good("from torch import nn\n\n\ndef count(model):\n    return sum(isinstance(m, nn.GELU) for m in model)\n"),
         good('from torch import nn\n\nTABLE = {"gelu": nn.GELU, "relu": nn.ReLU}\n'),
-        good(
-            "from torch import nn\n\n\ndef is_gelu(m: nn.GELU):\n    return type(m) in (nn.GELU,) or m is nn.GELU\n"
-        ),
+        good("from torch import nn\n\n\ndef is_gelu(m: nn.GELU):\n    return type(m) in (nn.GELU,) or m is nn.GELU\n"),
     ),
     evidence=evidence,
     policy=True,

@@ -110,9 +110,7 @@ class Calls:
                 waiting += standing.get(name, ())
         return found
 
-    def _add(
-        self, node: CSTNode, callee: CSTNode, row: Callable, part: Role, call: Call | None, skip: int = 0
-    ) -> None:
+    def _add(self, node: CSTNode, callee: CSTNode, row: Callable, part: Role, call: Call | None, skip: int = 0) -> None:
         path = self._walk.path
         self._taken.add(id(callee))
         if part.form in ("call", "partial"):
@@ -194,5 +192,3 @@ def _choice(row: Callable, given: Sequence[Argument]) -> tuple[str, Value, str]:
             flavour = row.flavour_of(chosen.value) or "unknown"
         return ("literal" if chosen.literal else "constant"), chosen.value, flavour
     return "dynamic", None, "unknown"
-
-
