@@ -26,8 +26,10 @@ def render(run: Run, output: str) -> Iterator[str]:
         return
     packages = _packages(sites)
     for package, members in packages.items():
-        if len(packages) > 1:
-            yield f"{printable(package)}: {_summary(members)}"
+        if len(packages) == 1:
+            yield from _table(members)
+            break
+        yield f"{printable(package)}: {_summary(members)}"
         yield from _table(members)
         yield ""
     yield _summary(sites, f" in {plural(run.files, 'file')}")
