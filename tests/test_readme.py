@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gelu_lint import cli
 from gelu_lint.options import OPTIONS
@@ -17,7 +19,8 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.M | re.S)
 SHELL = [block for language, block in BLOCKS if language == "sh" and "python3 -m venv" not in block]
-COMMANDS = [line.split("#")[0].split() for block in SHELL for line in block.splitlines() if line.strip()]
+COMMANDS = [line.split("#")[0].strip() for block in SHELL for line in block.splitlines() if line.strip()]
+(YAML,) = [block for language, block in BLOCKS if language == "yaml"]
 (TOML,) = [block for language, block in BLOCKS if language == "toml"]
 INLINE = re.findall(r"`gelu-lint ([^`]+)`", README)
 
@@ -41,21 +44,29 @@ def test_the_example_output_is_real(capsys: pytest.CaptureFixture[str], monkeypa
     assert start.count("\n") > 3
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_runs(tmp_path: Path, command: list[str]) -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_runs(tmp_path: Path, command: str) -> None:
+    """As typed into a shell of the environment that the tests run in."""
     (tmp_path / "src").mkdir()
     shutil.copy(ROOT / "examples" / "broken" / "model.py", tmp_path / "src")
-    assert command[0] == "gelu-lint"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        [sys.executable, "-m", "gelu_lint", *command[1:]], cwd=tmp_path, capture_output=True, text=True
+        ["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PATH": path}
     )
-    assert done.returncode in (0, 1)
+    assert done.returncode in (0, 1), done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout
 
 
 def test_there_are_commands() -> None:
-    assert {command[1] for command in COMMANDS} >= {"check", "fix", "inventory"}
+    assert {command.split()[1] for command in COMMANDS} >= {"check", "fix", "inventory", "--select"}
+
+
+def test_the_hooks_that_it_shows_exist() -> None:
+    hooks = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+    (repo,) = yaml.safe_load(YAML)["repos"]
+    assert {hook["id"] for hook in repo["hooks"]} == set(hooks)
+    assert hooks["gelu-lint-fix"]["require_serial"] is True
 
 
 @pytest.mark.parametrize("text", INLINE)
