@@ -89,12 +89,13 @@ class Absent(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A value that a callable refuses: argument ``keyword`` at ``position`` (None: keyword-only)."""
+    """Values that a callable refuses: argument ``keyword`` at ``position`` (None: keyword-only), any string with one of
+    the ``words`` in it, letter case aside."""
 
     name: str
     keyword: str
     position: int | None
-    values: tuple[str, ...]
+    words: tuple[str, ...]
     error: str
     source: str
 

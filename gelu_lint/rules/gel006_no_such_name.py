@@ -51,8 +51,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
 def _lacking(row: Absent, project: Project) -> bool:
     """Whether the declared versions include one without the name."""
     if row.missing:
-        floor = project.floor(row.package)
-        return floor is not None and floor <= row.missing
+        floor, (ceiling, _) = project.floor(row.package), project.ceiling(row.package)
+        return (floor is not None and floor <= row.missing) or (floor is None and ceiling is not None)
     if row.gone:
         ceiling, open_ = project.ceiling(row.package)
         return ceiling is None or ceiling > row.gone or (ceiling == row.gone and not open_)

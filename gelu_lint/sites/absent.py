@@ -71,7 +71,7 @@ class Absences:
             chosen.append(positional[row.position])
         for arg in chosen:
             known, value = literal(arg.value)
-            if known and value in row.values:
+            if known and isinstance(value, str) and any(word in value.lower() for word in row.words):
                 self._add("refused", full, str(value), "call", node, node.func, node)
 
     def visit_Attribute(self, node: Attribute) -> None:
@@ -124,7 +124,7 @@ class Absences:
                     return False
             elif isinstance(item, Call):
                 called = self._names.resolve(item.func, self._walk.moment)
-                if not called or not all(name.startswith("math.") for name in called):
+                if not called or not all(name.startswith(("math.", "numpy.")) for name in called):
                     return False
             elif isinstance(item, Name):
                 constant = self._names.constant(item, self._walk.moment)
