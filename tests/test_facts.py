@@ -363,7 +363,7 @@ def test_refused(row):
     names = list(inspect.signature(call).parameters)
     assert names.index(row.keyword) == row.position
     given = [] if names[0] == row.keyword else [resolve("torch.zeros")(3, 3)]
-    for value in row.values:
+    for value in row.words:
         with pytest.raises(Exception, match=value) as raised:
             call(*given, **{row.keyword: value})
         assert type(raised.value).__name__ in row.error
