@@ -15,7 +15,13 @@ from gelu_lint.suppress import directives, silence
 
 _ENDS = re.compile(r"\r\n|\r|\n")
 _FORM_FEED = re.compile(r"[ \t\f]*\f")
-_MAY_BIND = re.compile(r"(?<![.\w])([A-Za-z_]\w*)(?=\s*(?:[,):\]]|=(?!=)|in\b))")
+_MAY_BIND = re.compile(
+    r"\b(?:def|class|as|import|global|nonlocal)\s+(\w+) | (?<![.\w])([A-Za-z_]\w*)(?=\s*(?:[,):\];\#]|$|=(?!=)|in\b))",
+    re.VERBOSE,
+)
+
+_NAMED = re.compile(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
+_TEMPLATE = re.compile(r"\{%-?\s*\w+")
 
 #: Needles that keep a whole file: what the fixer parses to prove a result.
 WHOLE = ("",)
@@ -34,7 +40,17 @@ def summarise(source: Source, needles: tuple[str, ...] = NEEDLES) -> FileSummary
         joins=scanned.joins,
         faults=tuple(faults),
     )
-    return _parsed(summary, bones.text, source, scanned) if bones.text.strip() else summary
+    if not bones.text.strip():
+        return summary
+    summary = _parsed(summary, bones.text, source, scanned)
+    if needles == WHOLE:
+        # What cannot run is ours only where a GELU is near: in the statements that a skeleton keeps.
+        rows = _ENDS.split(skeleton(source.text, scanned, NEEDLES).text)
+        summary = summary._replace(uses=tuple(use for use in summary.uses if rows[use.span.row - 1]))
+    elif not _NAMED.search(source.text) or (summary.faults and _TEMPLATE.search(source.text)):
+        # Words such as "angelus" pass the screen, and templates are no Python: that they do not parse is no news.
+        summary = summary._replace(faults=())
+    return summary
 
 
 def _fault(row: int, end_row: int, message: str) -> Fault:
@@ -95,7 +111,7 @@ def _without_form_feeds(text: str) -> tuple[str, dict[int, int]]:
 def _loosely_bound(source: Source, kept: str) -> set[str]:
     """Names that rows outside the skeleton may bind: too many costs a longer spelling, one too few a wrong name."""
     rows = zip(_ENDS.split(source.text), _ENDS.split(kept), strict=True)
-    return {name for row, left in rows if row and not left for name in _MAY_BIND.findall(row)}
+    return {name for row, left in rows if row and not left for pair in _MAY_BIND.findall(row) for name in pair if name}
 
 
 def _unparsable(summary: FileSummary, source: Source, row: int, column: int, message: str) -> FileSummary:

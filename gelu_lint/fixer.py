@@ -29,12 +29,14 @@ def fix(source: Source, project: Project, codes: Sequence[str], delta: float, un
 
     The whole text is parsed and linted after each round. If it does not parse, the file is left as it was.
     """
+    first = judge(summarise(source), project, codes)
+    if not any(_applies(finding, delta, unsafe) for finding in first):
+        return Fixed(source.text, 0, tuple(first))
     summary = summarise(source, WHOLE)
-    first = judge(summary, project, codes)
     faults = summary.faults
     if any(fault.message.startswith("file skipped") for fault in faults):
-        return Fixed(source.text, 0, tuple(judge(summarise(source), project, codes)), "it does not parse as a whole")
-    current, found = source, first
+        return Fixed(source.text, 0, tuple(first), "it does not parse as a whole")
+    current, found = source, judge(summary, project, codes)
     for _ in range(_ROUNDS):
         edits = _chosen(summary, found, delta, unsafe)
         text = apply(current, edits)
@@ -78,7 +80,7 @@ def _chosen(summary: FileSummary, found: Iterable[Finding], delta: float, unsafe
     needs: dict[str, Need] = {}
     for finding in found:
         wanted = finding.fix
-        if wanted is None or not wanted.edits or not wanted.allowed(delta, unsafe):
+        if wanted is None or not _applies(finding, delta, unsafe):
             continue
         union = {**needs, **{_local(need): need for need in wanted.needs}}
         if any(union[name] != need for name, need in needs.items()):
@@ -92,6 +94,10 @@ def _chosen(summary: FileSummary, found: Iterable[Finding], delta: float, unsafe
         needs = union
     place = import_edit(summary, needs.values())
     return [*taken, place] if place is not None else taken
+
+
+def _applies(finding: Finding, delta: float, unsafe: bool) -> bool:
+    return finding.fix is not None and bool(finding.fix.edits) and finding.fix.allowed(delta, unsafe)
 
 
 def _local(need: Need) -> str:

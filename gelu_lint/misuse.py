@@ -43,9 +43,9 @@ def misuse(site: Site) -> Misuse | None:
     if site.given not in ("literal", "constant"):
         return None
     argument = chosen(site, row, positional)
-    said = dict(row.misleading).get(site.value, "") if isinstance(site.value, str) else ""
-    if said:
-        return Misuse("misleading", argument, site.value, said, site.flavour)
+    if isinstance(site.value, str) and site.value in dict(row.misleading):
+        # The value works and its users may well know what it is: what is wanted is a word that says so.
+        return Misuse("misleading", argument, site.value, site.flavour, site.flavour)
     if row.flavour_of(site.value):
         return None
     if row.wrong != "truthy":

@@ -105,7 +105,9 @@ class Site(NamedTuple):
     spelling   call, reference (formula, string, config, graph, module, prose come with their recognisers)
     form       how it is spelled: call, partial, super; argument, default, attribute, variable, table, element, return
     key        the name it is given under: keyword, parameter, attribute, table key or variable; "" without one
-    consumer   the last name of the call that a reference is handed to, "" for any other form
+    consumer   the last name of the call that it is handed to, "" where there is none
+    place      what holds it: the form a reference would have there, "" where it is used on the spot
+    tested     names and strings in the tests of the branches around it, within its function
     callee     the canonical public name of what is called or referred to; ``written`` is the text in the file
     flavour    erf, tanh, quick, … of this site as written; unknown where only the run decides or where it raises
     given      how the choosing argument is given: absent, literal, constant (a name for a literal), dynamic, unsure
@@ -128,6 +130,8 @@ class Site(NamedTuple):
     slot: Slot | None
     key: str
     consumer: str
+    place: str
+    tested: tuple[str, ...]
     symbol: str
     guard: str
     statement: tuple[int, int]

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 
+from gelu_lint.model import Site
+
 _TEST_FILE = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_[^/]*|[^/]*_tests?|conftest)\.py$")
 _TEST_NAME = re.compile(r"(^|\.)(test_|Test)")
 _REFERENCE = re.compile(r"(^|[._])(ref|reference|naive|golden)([._]|$)", re.IGNORECASE)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+#: Words that say which flavour a name means, beside "gelu" itself.
+_FLAVOUR_WORDS = frozenset(
+    ("tanh", "erf", "exact", "approx", "approximate", "approximated", "new", "accurate", "fast", "quick", "precise")
+)
+_CHOICE_WORDS = ("gelu", "tanh", "approx", "activation", "hidden_act", "act_fn")
 
 
 def is_test(path: str, symbol: str = "") -> bool:
@@ -17,3 +26,16 @@ def is_test(path: str, symbol: str = "") -> bool:
 def is_reference(symbol: str, key: str = "") -> bool:
     """Whether a name says that this is the reference that others are compared with."""
     return bool(_REFERENCE.search(symbol) or _REFERENCE.search(key))
+
+
+def is_defined(site: Site) -> bool:
+    """Whether a site defines a flavour under its name, or is one of several that something chooses from."""
+    names = (*site.symbol.split("."), site.key)
+    named = any("gelu" in name.lower() and words(name) & _FLAVOUR_WORDS for name in names)
+    chosen = any(word in test.lower() for test in site.tested for word in _CHOICE_WORDS)
+    return site.place == "table" or named or chosen
+
+
+def words(name: str) -> set[str]:
+    """The lower-case words of an identifier: ``gelu_new`` and ``GeluNew`` have gelu and new."""
+    return {word.lower() for word in _WORD.findall(name)}

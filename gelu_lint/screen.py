@@ -7,19 +7,9 @@ from __future__ import annotations
 
 import re
 
-#: Lower-case words without which no rule can speak. ``in`` on lowered bytes beats any regex alternation.
-NEEDLES = (
-    "gelu",
-    "np.erf",
-    "numpy.erf",
-    "np.math.",
-    "numpy.math.",
-    "import erf",
-    "tl.math.",
-    "language.math",
-    "0.0447",
-    "torch.sqrt(2",
-)
+#: Lower-case words without which no rule can speak: the name, and the cubic coefficient of the tanh form. ``in`` on
+#: lowered bytes beats any regex alternation.
+NEEDLES = ("gelu", "0.0447")
 
 _BYTES = tuple(needle.encode() for needle in NEEDLES)
 _CODES = re.compile(rb"(?:noqa|gelu-lint).*\bgel")

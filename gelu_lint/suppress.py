@@ -17,7 +17,7 @@ _OURS = re.compile(
 _NEXT = re.compile(r"(?<=\s)#(?=\s*[^\W\d])")
 _WORD = re.compile(r"[^\s,]+")
 _PREFIX = re.compile(r"GEL\d{0,3}")
-_BARE_GEL = re.compile(r"\s*:\s*GEL\b(?!\d)", re.IGNORECASE)
+_BARE_GEL = re.compile(r"\s*:\s*GEL(?=\s*(?:$|[,#]))", re.IGNORECASE)
 
 #: Findings about the file or the directives themselves are not silenced by a directive.
 _LOUD = ("GEL900", "GEL901", "GEL902")

@@ -371,7 +371,8 @@ def test_refused(row):
 
 @pytest.mark.parametrize("name", sorted(tensor_only()))
 def test_tensor_only(name):
+    numbers = (0.5, 0.5) if name.endswith(".pow") else (0.5,)
     with pytest.raises(TypeError):
-        resolve(name)(0.5)
+        resolve(name)(*numbers)
     if tensor_only()[name]:
-        assert isinstance(resolve(tensor_only()[name])(0.5), float)
+        assert isinstance(resolve(tensor_only()[name])(*numbers), float)

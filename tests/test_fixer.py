@@ -386,7 +386,7 @@ def test_edits_that_overlap_or_touch_wait(monkeypatch, first: Edit, second: Edit
 
     def judge(summary: FileSummary, project: Project, codes) -> list[Finding]:
         rounds.append(1)
-        return [finding((first,)), finding((second,))] if len(rounds) == 1 else []
+        return [finding((first,)), finding((second,))] if len(rounds) <= 2 else []
 
     monkeypatch.setattr(fixer, "summarise", summary_of)
     monkeypatch.setattr(fixer, "judge", judge)
@@ -397,7 +397,8 @@ def test_edits_that_overlap_or_touch_wait(monkeypatch, first: Edit, second: Edit
 
 
 def test_a_fix_is_applied_as_a_whole_or_not_at_all(monkeypatch) -> None:
-    answers = [[finding((insert(2, "a"),)), finding((insert(5, "b"), insert(2, "c")))], []]
+    found = [finding((insert(2, "a"),)), finding((insert(5, "b"), insert(2, "c")))]
+    answers = [found, found, []]
     monkeypatch.setattr(fixer, "summarise", summary_of)
     monkeypatch.setattr(fixer, "judge", lambda *given: answers.pop(0))
     assert fix(decode("m.py", b"# xyzt\n"), Project(), CODES, 0.0, False).text == "# axyzt\n"
@@ -424,7 +425,7 @@ def test_a_file_that_does_not_parse_is_left_as_it_is(broken: str) -> None:
     code = HEAD + "a = nn.GELU()\n" + broken
     done = mend(code, ALL)
     assert (done.text, done.gone) == (code, 0)
-    assert done.reason
+    assert done.reason or {finding.code for finding in done.left} == {"GEL900"}
 
 
 def test_bad_parts_out_of_sight_of_check_count_too() -> None:

@@ -88,6 +88,7 @@ TENSOR_ONLY = tuple(
         ("sqrt", "math.sqrt"),
         ("exp", "math.exp"),
         ("log", "math.log"),
+        ("pow", "math.pow"),
         ("tanh", "math.tanh"),
         ("erf", "math.erf"),
         ("erfc", "math.erfc"),

@@ -8,7 +8,7 @@ _SOURCE = "triton/language/math.py of 3.x, which keeps erf, exp and sqrt but not
 
 ABSENT = tuple(
     Absent(
-        f"triton.language.math.{name}", f"AttributeError: triton.language.math has no {name} since Triton 3.0", _SOURCE,
+        f"triton.language.math.{name}", f"AttributeError: triton.language.math has no {name}", _SOURCE,
         package="triton", gone=(3, 0),
     )
     for name in ("tanh", "pow")

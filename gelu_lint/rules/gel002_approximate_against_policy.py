@@ -9,8 +9,9 @@ A project that trains with one flavour and evaluates, exports or ports with anot
 activation. This is a policy rule: it enforces what the project wrote down.
 
 ## Fix safety
-The fix writes the policy's value. It changes values by up to 4.7e-4, so `fix` needs `--allow-delta 5e-4`. Tests and
-reference functions may hold several flavours; they are not reported.
+The fix writes the policy's value. It changes values by up to 4.7e-4, so `fix` needs `--allow-delta 5e-4`. Places that
+hold several flavours on purpose are not reported: tests, reference functions, tables of activations, functions and
+classes that are named after a flavour (`gelu_tanh`), and branches that choose one.
 """
 
 from __future__ import annotations
@@ -21,21 +22,23 @@ from gelu_lint.facts.table import callables
 from gelu_lint.fixes import spell
 from gelu_lint.misuse import chosen, misuse
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project
-from gelu_lint.numerics.flavours import FLAVOURS, between
-from gelu_lint.roles import is_reference, is_test
+from gelu_lint.numerics.flavours import between
+from gelu_lint.roles import is_defined, is_reference, is_test
 from gelu_lint.rule import Rule, bad, good, report
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     policy = project.policy
     for site in file.sites:
-        if not policy or site.given not in ("literal", "constant") or site.flavour in (policy, "unknown"):
+        if not policy or site.given not in ("literal", "constant") or site.flavour == policy:
             continue
-        if is_test(file.path, site.symbol) or is_reference(site.symbol, site.key) or misuse(site) is not None:
+        if site.flavour not in ("erf", "tanh") or misuse(site) is not None or is_defined(site):
+            continue
+        if is_test(file.path, site.symbol) or is_reference(site.symbol, site.key):
             continue
         row = callables()[site.callee]
         fix = None
-        if site.given == "literal" and row.can_select(policy) and site.flavour in FLAVOURS:
+        if site.given == "literal" and row.can_select(policy):
             positional = [argument for argument in site.arguments if not argument.keyword]
             value = row.value_for(policy)
             edit = Edit(chosen(site, row, positional).value_span, spell(value, site.quote))
@@ -84,6 +87,20 @@ RULE = Rule(
             options={"approximate": "tanh"},
         ),
         good('from torch import nn\n\nact = nn.GELU(approximate="none")\nother = nn.GELU(approximate="tanh")\n'),
+        good(
+            'from torch import nn\n\nTABLE = {"gelu": nn.GELU(approximate="none")}\n',
+            options={"approximate": "tanh"},
+        ),
+        good(
+            "import torch.nn.functional as F\n\n\nclass ExactGELU:\n    def forward(self, x):\n"
+            '        return F.gelu(x, approximate="none")\n',
+            options={"approximate": "tanh"},
+        ),
+        good(
+            "import torch.nn.functional as F\n\n\ndef act(x, hidden_act):\n    if hidden_act == 'gelu':\n"
+            "        return F.gelu(x, approximate='none')\n    return F.gelu(x, approximate='tanh')\n",
+            options={"approximate": "tanh"},
+        ),
         good(
             'import torch.nn.functional as F\n\n\ndef gelu_ref(x):\n    return F.gelu(x, approximate="none")\n',
             options={"approximate": "tanh"},

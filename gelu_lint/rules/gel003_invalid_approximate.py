@@ -64,9 +64,13 @@ def _message(site: Site, row: Callable, wrong: Misuse) -> str:
         assert row.dummy is not None
         return f"{text} lands in {row.dummy[0]}, which {site.written} ignores: it computes the {wrong.computes} GELU"
     if wrong.kind == "truthy":
-        return f"{row.keyword}={text} is judged by its truth: {site.written} computes the {wrong.computes} GELU"
+        truth = "any non-empty string counts as True" if wrong.value else "an empty string counts as False"
+        return f"{row.keyword}={text}: {truth}, so {site.written} computes the {wrong.computes} GELU"
     if wrong.kind == "misleading":
-        return f"{row.keyword}={text} is the {wrong.computes} GELU of {site.written}, not the {wrong.meant} one"
+        said = dict(row.misleading)[wrong.value]
+        return (
+            f"{row.keyword}={text} is the {wrong.computes} GELU of {site.written}, not the {said} one that it suggests"
+        )
     when = "its first forward" if row.kind == "class" and not row.checks_early else "the call"
     return f"{row.keyword}={text} is no valid value: {when} raises {error}"
 

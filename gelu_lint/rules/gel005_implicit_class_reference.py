@@ -11,8 +11,8 @@ that says so. This is a policy rule: the code runs as it is.
 ## Fix safety
 The fix hands on `partial(nn.GELU, approximate="none")`, which computes bit-identical values. But a `partial` is not the
 class: `act is F.gelu` and `isinstance(act, type)` become false, so code that dispatches on the object, such as
-the fast path of `nn.TransformerEncoderLayer`, takes another branch, and `torch.jit.script` refuses it. It changes an
-interface, so `fix` applies it only with `--unsafe-fixes`.
+the fast path of `nn.TransformerEncoderLayer`, takes another branch; `torch.jit.script` refuses it, and Keras cannot
+serialise it. It changes an interface, so `fix` applies it only with `--unsafe-fixes`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project
 from gelu_lint.numerics.flavours import between
 from gelu_lint.rule import Rule, bad, good, report
 
-_FORMS = {"default": "the default of {}", "argument": "an argument of {}", "attribute": "the attribute {}"}
+_FORMS = {"default": "the default of", "argument": "the argument", "attribute": "the attribute"}
 
 #: Calls that look at what they get, or file it under a name, rather than use it as an activation.
-_KEEPERS = ("register", "append", "add", "update", "insert", "extend", "count", "index", "replace", "swap")
+_KEEPERS = (
+    *("register", "append", "add", "update", "insert", "extend", "count", "index", "replace", "swap"),
+    *("find", "get", "match", "matches", "filter", "type", "types"),
+)
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
@@ -47,7 +50,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             text = f"{name}({site.written}, {row.keyword}={spell(value, site.quote)})"
             delta = between(row.flavour, flavour).size
             fix = Fix(f"hand on {text}", (Edit(site.span, text),), needs, delta=delta, reach="interface")
-        where = _FORMS[site.form].format(site.key or site.consumer)
+        where = f"{_FORMS[site.form]} {site.key}" if site.key else f"an argument of {site.consumer}"
         message = f"{site.written} un-called as {where}: whoever calls it gets the {row.flavour} GELU by default"
         yield report("GEL005", file, site, message, "info", fix, claimed=None)
 

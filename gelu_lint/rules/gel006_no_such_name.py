@@ -1,10 +1,10 @@
 """A name or value around GELU that does not exist: the line raises whenever it runs.
 
 ## What it does
-Reports what people write from memory and no framework has: `torch.gelu`, `nn.Gelu`, `F.GELU`, `np.erf`, `np.math`,
-`torch.sqrt(2 / math.pi)` of a Python number, `kaiming_uniform_(…, nonlinearity="gelu")`, a GELU imported from
-a transformers module that has none. Names that come and go are reported only where the declared versions include one
-without them.
+Reports, in and around the code of a GELU, what people write from memory and no framework has: `torch.gelu`, `nn.Gelu`,
+`F.GELU`, `np.erf`, `np.math`, `torch.sqrt(2 / math.pi)` of a Python number,
+`kaiming_uniform_(…, nonlinearity="gelu")`, a GELU imported from a transformers module that has none. Names that come
+and go are reported only where the declared versions include one without them.
 
 ## Why is this bad
 The code raises AttributeError, ImportError, TypeError or ValueError, often in a branch that nobody has run yet.
@@ -36,7 +36,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             message = f"{use.written} refuses {row.keyword}={use.detail!r}: {row.error}"
             yield report("GEL006", file, use, message, "error")
         elif use.kind == "number":
-            message = f"{use.written} of a Python number: TypeError: argument 'input' must be Tensor"
+            message = f"{use.written} of a Python number raises TypeError: it takes tensors"
             fix = _renamed(file, use, use.detail, project) if use.detail else None
             yield report("GEL006", file, use, message, "error", fix, span=use.callee_span)
         elif use.kind == "absent":
@@ -44,7 +44,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             if absent is not None and _lacking(absent, project):
                 span = use.span if use.form in ("import", "sole") else use.callee_span
                 written = use.callee if use.form in ("import", "sole") else use.written
-                message = f"{written} does not exist: {absent.error}"
+                since = f" since {absent.package} {'.'.join(map(str, absent.gone))}" if absent.gone else ""
+                message = f"{written} does not exist{since}: {absent.error}"
                 yield report("GEL006", file, use, message, "error", _fix(file, use, absent, project), span=span)
 
 

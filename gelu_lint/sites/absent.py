@@ -61,7 +61,7 @@ class Absences:
         for full in self._names.resolve(node.func, self._walk.moment) - self._names.patched:
             if full in refused():
                 self._refused(node, full, refused()[full])
-            elif full in tensor_only() and len(node.args) == 1 and self._number(node.args[0].value):
+            elif full in tensor_only() and node.args and all(self._number(a.value) for a in node.args):
                 self._add("number", full, tensor_only()[full], "call", node, node.func, node)
 
     def _refused(self, node: Call, full: str, row: Refused) -> None:

@@ -9,10 +9,10 @@ from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables, find
 from gelu_lint.model import Argument, Site, Value
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
-from gelu_lint.sites.context import Guards, Role, quote, role, symbol
+from gelu_lint.sites.context import Guards, Role, quote, role, symbol, tested
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.names import Names, last_name
-from gelu_lint.tree.nodes import Attribute, Call, ClassDef, CSTNode, IfExp, Name
+from gelu_lint.tree.nodes import Assign, Attribute, Call, ClassDef, CSTNode, IfExp, Name
 from gelu_lint.tree.walk import Moment, Walk
 
 
@@ -21,6 +21,7 @@ class _Found(NamedTuple):
     callee: CSTNode
     row: Callable
     role: Role
+    place: str
     call: Call | None
     skip: int
     symbol: str
@@ -64,8 +65,16 @@ class Calls:
         row = self._row(node)
         if row is not None:
             part = role(node, self._walk.path)
+            if part.form == "attribute" and self._defines():
+                part = part._replace(form="variable")
             if part.form:
                 self._add(node, node, row, part, None)
+
+    def _defines(self) -> bool:
+        """Whether the enclosing assignment gives a module one more name, as ``F.gelu_python = F.gelu`` does."""
+        assign = next((a for a in reversed(self._walk.path) if isinstance(a, Assign)), None)
+        target = assign.targets[0].target if assign is not None else None
+        return isinstance(target, Attribute) and bool(self._names.resolve(target.value, self._walk.moment))
 
     def _super(self, node: Call) -> None:
         """``super().__init__(…)`` in a subclass that leaves the computation to its base is a call of the base."""
@@ -113,12 +122,13 @@ class Calls:
     def _add(self, node: CSTNode, callee: CSTNode, row: Callable, part: Role, call: Call | None, skip: int = 0) -> None:
         path = self._walk.path
         self._taken.add(id(callee))
-        if part.form in ("call", "partial"):
+        place = part.form
+        if call is not None:
             outer = role(node, path)
-            part = Role(part.form, outer.key, outer.consumer)
+            part, place = Role(part.form, outer.key, outer.consumer), outer.form
         guard = self._guards.of(path, node)
         self._found.append(
-            _Found(node, callee, row, part, call, skip, symbol(path), guard, tuple(path), self._walk.moment)
+            _Found(node, callee, row, part, place, call, skip, symbol(path), guard, tuple(path), self._walk.moment)
         )
 
     def nodes(self) -> Iterator[CSTNode]:
@@ -154,6 +164,8 @@ class Calls:
                 place,
                 found.role.key,
                 found.role.consumer,
+                found.place,
+                tested(found.path, found.node),
                 found.symbol,
                 found.guard,
                 draft.statement(found.node),

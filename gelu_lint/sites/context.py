@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from gelu_lint.tree.names import last_name, literal
+from gelu_lint.tree.names import last_name, literal, text_of
 from gelu_lint.tree.nodes import (
     AnnAssign,
     Arg,
@@ -25,6 +26,8 @@ from gelu_lint.tree.nodes import (
     IndentedBlock,
     Lambda,
     List,
+    Match,
+    MatchCase,
     Module,
     Name,
     NamedExpr,
@@ -46,6 +49,9 @@ _QUESTIONS = ("isinstance", "issubclass", "hasattr", "getattr", "signature", "ge
 _RAISES = ("raises", "suppress", "assertRaises", "assertRaisesRegex", "assertWarns", "warns")
 _CAUGHT = ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "RuntimeError", "ValueError")
 _CAUGHT_ALL = ("Exception", "BaseException")
+
+#: Keywords that name what an activation is for, rather than which one it is.
+_NONLINEARITY = re.compile(r"(^|_)(act|activation|nonlinearity|non_linearity)(_|$)")
 
 
 class Role(NamedTuple):
@@ -113,8 +119,8 @@ def _argument(arg: Arg, call: Call, ancestors: Sequence[CSTNode]) -> Role:
     if _asks(call) or arg.star:
         return Role("")
     key = arg.keyword.value if isinstance(arg.keyword, Name) else ""
-    if name == "dict" and key:
-        return Role("table", key)
+    if name == "dict" and key and not _NONLINEARITY.search(key):
+        return Role("table", key)  # dict(gelu=…) defines, dict(act_layer=…) hands on
     if name == "setattr" and len(call.args) > 2 and arg is call.args[2]:
         known, attribute = literal(call.args[1].value)
         return Role("attribute", str(attribute) if known else "")
@@ -155,6 +161,21 @@ def quote(path: Sequence[CSTNode], usual: str) -> str:
     closed = {opening for opening in around if len(opening) == 1}
     wanted = "'" if around[-1][0] == '"' else '"'
     return next((q for q in (wanted, around[-1][0]) if q not in closed), "")
+
+
+def tested(path: Sequence[CSTNode], node: CSTNode) -> tuple[str, ...]:
+    """Names and strings in the tests of the branches around ``node``, within the function that holds it."""
+    start = max((i for i, a in enumerate(path) if isinstance(a, (FunctionDef, Lambda))), default=0)
+    chain = [*path[start:], node]
+    found: list[str] = []
+    for parent, child in pairwise(chain):
+        if isinstance(parent, (If, IfExp)) and child is not parent.test:
+            found += _words(parent.test, strings=True)
+        elif isinstance(parent, Match):
+            found += _words(parent.subject)
+        elif isinstance(parent, MatchCase):
+            found += _words(parent.pattern, strings=True)
+    return tuple(dict.fromkeys(found))
 
 
 class Guards:
@@ -219,11 +240,13 @@ def _left_early(body: Sequence[CSTNode]) -> dict[int, str]:
     return found
 
 
-def _words(node: CSTNode) -> Iterator[str]:
-    """Every identifier in an expression."""
+def _words(node: CSTNode, strings: bool = False) -> Iterator[str]:
+    """Every identifier in an expression, and every plain string if asked for."""
     waiting = [node]
     while waiting:
         item = waiting.pop()
         if isinstance(item, Name):
             yield item.value
+        elif strings and text_of(item):
+            yield text_of(item)
         waiting.extend(item.children)

@@ -99,6 +99,12 @@ from libcst import (
     List as List,
 )
 from libcst import (
+    Match as Match,
+)
+from libcst import (
+    MatchCase as MatchCase,
+)
+from libcst import (
     Module as Module,
 )
 from libcst import (

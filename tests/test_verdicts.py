@@ -1,0 +1,43 @@
+"""What a person made of each rule's findings on real packages: every rule was read, or says why not enough."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gelu_lint.registry import all_rules
+
+CODES = [rule.code for rule in all_rules()]
+FILES = sorted((Path(__file__).parent / "verdicts").glob("*.jsonl"))
+KEYS = ["package", "file", "line", "code", "verdict", "why"]
+FEWER: dict[str, tuple[int, str]] = {}  # code: (rows, why there are no 30)
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_verdicts_are_well_formed(path: Path) -> None:
+    found = rows(path)
+    for row in found:
+        assert list(row) == KEYS, row
+        assert row["code"] == path.stem
+        assert row["verdict"] in ("right", "wrong", "arguable")
+        assert "==" in str(row["package"]) and not str(row["file"]).startswith("/")
+        assert isinstance(row["line"], int) and row["line"] > 0 and row["why"]
+    places = [(str(row["package"]), str(row["file"]), int(str(row["line"]))) for row in found]
+    assert places == sorted(set(places))
+
+
+def test_verdicts_are_of_known_rules() -> None:
+    assert {path.stem for path in FILES} <= set(CODES)
+
+
+def test_every_rule_was_read_on_real_code() -> None:
+    read = {path.stem: len(rows(path)) for path in FILES}
+    for code in CODES:
+        if not code.startswith("GEL9"):
+            assert read.get(code, 0) >= FEWER.get(code, (30, ""))[0], code
