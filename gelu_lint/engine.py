@@ -87,7 +87,7 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     bound = tuple(Bound(name, target) for name, target in at_hand)
     sites: tuple[Site, ...] = tuple(calls.sites(draft))
-    uses: tuple[Use, ...] = tuple(absences.uses(draft))
+    uses: tuple[Use, ...] = (*calls.uses(draft), *absences.uses(draft))
     return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)))
 
 

@@ -43,7 +43,8 @@ def misuse(site: Site) -> Misuse | None:
     if site.given not in ("literal", "constant"):
         return None
     argument = chosen(site, row, positional)
-    if isinstance(site.value, str) and site.value in dict(row.misleading):
+    said = any("tanh" in word.lower() for word in (site.symbol, site.key, *site.tested))
+    if isinstance(site.value, str) and site.value in dict(row.misleading) and not said:
         # The value works and its users may well know what it is: what is wanted is a word that says so.
         return Misuse("misleading", argument, site.value, site.flavour, site.flavour)
     if row.flavour_of(site.value):

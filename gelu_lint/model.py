@@ -149,7 +149,7 @@ class Use(NamedTuple):
     """Something that a file does around GELUs.
 
     kind       absent (``callee`` does not exist), refused (it refuses the value ``detail``), number (it refuses a
-               Python number; ``detail`` is the function that takes one)
+               Python number; ``detail`` is the function that takes one), compare (something is compared with it)
     form       call, reference, import (``callee`` is the last of several names) or sole (the only name of its import)
     """
 

@@ -12,7 +12,8 @@ that says so. This is a policy rule: the code runs as it is.
 The fix hands on `partial(nn.GELU, approximate="none")`, which computes bit-identical values. But a `partial` is not the
 class: `act is F.gelu` and `isinstance(act, type)` become false, so code that dispatches on the object, such as
 the fast path of `nn.TransformerEncoderLayer`, takes another branch; `torch.jit.script` refuses it, and Keras cannot
-serialise it. It changes an interface, so `fix` applies it only with `--unsafe-fixes`.
+serialise it. It changes an interface, so `fix` applies it only with `--unsafe-fixes`. None is offered in a file that
+compares with the bare function or class.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         value, flavour = default_of(row, project.policy)
         found = reach(file, "functools.partial")
         fix = None
-        if found is not None and can_choose(row, project):
+        compared = any(use.kind == "compare" and use.callee == site.callee for use in file.uses)
+        if found is not None and can_choose(row, project) and not compared:
             name, needs = found
             text = f"{name}({site.written}, {row.keyword}={spell(value, site.quote)})"
             delta = between(row.flavour, flavour).size
@@ -101,6 +103,11 @@ RULE = Rule(
             fixed="import functools\nfrom torch import nn\n\n\ndef partial(mlp, dim):\n"
             '    return mlp(dim, act_layer=functools.partial(nn.GELU, approximate="none"))\n',
             reach="interface",
+        ),
+        bad(
+            "import torch.nn.functional as F\n\n\ndef mlp(x, act=F.gelu):\n"
+            "    return fused(x) if act is F.gelu else act(x)\n",
+            at="4:16",
         ),
         good("from torch import nn\n\n\ndef count(model):\n    return sum(isinstance(m, nn.GELU) for m in model)\n"),
         good('from torch import nn\n\nTABLE = {"gelu": nn.GELU, "relu": nn.ReLU}\n'),

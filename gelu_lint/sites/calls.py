@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables, find
-from gelu_lint.model import Argument, Site, Value
+from gelu_lint.model import Argument, Site, Use, Value
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
 from gelu_lint.sites.context import Guards, Role, quote, role, symbol, tested
 from gelu_lint.sites.draft import Draft
@@ -36,6 +36,7 @@ class Calls:
     def __init__(self, walk: Walk, names: Names) -> None:
         self._walk, self._names = walk, names
         self._found: list[_Found] = []
+        self._compared: list[tuple[CSTNode, Callable, str]] = []
         self._guards = Guards()
         self._taken: set[int] = set()
         self._last = {name.rpartition(".")[2] for name in callables()}
@@ -69,6 +70,8 @@ class Calls:
                 part = part._replace(form="variable")
             if part.form:
                 self._add(node, node, row, part, None)
+            elif any(type(a).__name__ == "Comparison" for a in self._walk.path[-4:]):
+                self._compared.append((node, row, symbol(self._walk.path)))
 
     def _defines(self) -> bool:
         """Whether the enclosing assignment gives a module one more name, as ``F.gelu_python = F.gelu`` does."""
@@ -132,12 +135,21 @@ class Calls:
         )
 
     def nodes(self) -> Iterator[CSTNode]:
-        """The nodes that ``sites`` needs the places of."""
+        """The nodes that ``sites`` and ``uses`` need the places of."""
+        yield from (node for node, _, _ in self._compared)
         for found in self._found:
             yield found.node
             yield found.callee
             if found.call is not None:
                 yield from nodes_of(found.call)
+
+    def uses(self, draft: Draft) -> Iterator[Use]:
+        """What is compared with a GELU (``act is F.gelu``): code that looks at the object itself."""
+        for node, row, around in self._compared:
+            span, rows = draft.span(node), draft.statement(node)
+            yield Use(
+                "compare", row.name, draft.text(node), "", span, span, (), None, "reference", around, "", rows, ""
+            )
 
     def sites(self, draft: Draft) -> Iterator[Site]:
         """The sites, in source order."""

@@ -91,7 +91,9 @@ def _direct(child: CSTNode, parent: CSTNode, ancestors: Sequence[CSTNode]) -> Ro
     if isinstance(parent, DictElement) and child is parent.value:
         known, key = literal(parent.key)
         return Role("table", str(key) if known else last_name(parent.key))
-    if isinstance(parent, (Return, Yield, Lambda)):
+    if isinstance(parent, Lambda):
+        return Role("return", role(parent, ancestors).key)  # gelu = lambda x: …
+    if isinstance(parent, (Return, Yield)):
         return Role("return")
     return Role("")
 
