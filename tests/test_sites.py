@@ -87,7 +87,7 @@ def use(code: str) -> Use:
         ("for act in (nn.GELU, nn.ReLU): ...", "element", "", ""),
         ("def f():\n    return F.gelu", "return", "", ""),
         ("def f():\n    yield F.gelu", "return", "", ""),
-        ("f = lambda: F.gelu", "return", "", ""),
+        ("f = lambda: F.gelu", "return", "f", ""),
     ],
 )
 def test_form_key_and_consumer(code: str, form: str | None, key: str, consumer: str) -> None:
