@@ -10,7 +10,7 @@ from gelu_lint.model import Bound, Fault, FileSummary, Finding, Project, Site, S
 from gelu_lint.scan import Scan, Statement, scan
 from gelu_lint.screen import NEEDLES
 from gelu_lint.skeleton import skeleton
-from gelu_lint.source import Source
+from gelu_lint.source import Source, from_text
 from gelu_lint.suppress import directives, silence
 
 _ENDS = re.compile(r"\r\n|\r|\n")
@@ -81,7 +81,7 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
     except RecursionError:
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
     statements = [(line.row, line.end_row) for line in scanned.logical]
-    draft = Draft(text, scan(text).rows, statements, placed, source.text, shifts)
+    draft = Draft(text, from_text(source.path, text).rows, statements, placed, source.text, shifts)
     wanted_names = candidates()
     taken = (names.taken | _loosely_bound(source, text)) & wanted_names
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
