@@ -9,7 +9,7 @@ from gelu_lint.facts.record import Refused
 from gelu_lint.facts.table import absent, find_absent, refused, tensor_only
 from gelu_lint.model import Use
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
-from gelu_lint.sites.context import Guards, quote, symbol
+from gelu_lint.sites.context import Around, Guards, quote
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.names import Names, last_name, literal
 from gelu_lint.tree.nodes import (
@@ -24,7 +24,7 @@ from gelu_lint.tree.nodes import (
     Name,
     UnaryOperation,
 )
-from gelu_lint.tree.walk import Moment, Walk
+from gelu_lint.tree.walk import Walk
 
 _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "tau", "inf"))
 
@@ -37,10 +37,7 @@ class _Found(NamedTuple):
     node: CSTNode
     callee: CSTNode
     call: Call | None
-    symbol: str
-    guard: str
-    path: tuple[CSTNode, ...]
-    moment: Moment
+    around: Around
 
 
 class Absences:
@@ -126,6 +123,8 @@ class Absences:
                 called = self._names.resolve(item.func, self._walk.moment)
                 if not called or not all(name.startswith(("math.", "numpy.")) for name in called):
                     return False
+                if not all(name.startswith("math.") for name in called):
+                    waiting += [arg.value for arg in item.args]  # NumPy hands a tensor through, math never does
             elif isinstance(item, Name):
                 constant = self._names.constant(item, self._walk.moment)
                 if constant is None:
@@ -141,13 +140,8 @@ class Absences:
     def _add(
         self, kind: str, full: str, detail: str, form: str, node: CSTNode, callee: CSTNode, call: Call | None
     ) -> None:
-        path = self._walk.path
-        self._found.append(
-            _Found(
-                kind, full, detail, form, node, callee, call, symbol(path), self._guards.of(path, node), tuple(path),
-                self._walk.moment,
-            )
-        )  # fmt: skip
+        around = self._guards.around(self._walk, node)
+        self._found.append(_Found(kind, full, detail, form, node, callee, call, around))
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``uses`` needs the places of."""
@@ -160,7 +154,7 @@ class Absences:
     def uses(self, draft: Draft) -> Iterator[Use]:
         """The uses, in source order."""
         for found in self._found:
-            free = quote(found.path, draft.quote)
+            free = quote(found.around.path, draft.quote)
             call = found.call
             yield Use(
                 found.kind,
@@ -169,11 +163,11 @@ class Absences:
                 found.detail,
                 draft.span(found.node),
                 draft.span(found.callee),
-                arguments(call, self._names, found.moment, draft) if call is not None else (),
+                arguments(call, self._names, found.around.moment, draft) if call is not None else (),
                 slot(call, draft) if call is not None and free else None,
                 found.form,
-                found.symbol,
-                found.guard,
+                found.around.symbol,
+                found.around.guard,
                 draft.statement(found.node),
                 free or draft.quote,
             )

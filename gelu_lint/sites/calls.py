@@ -9,11 +9,11 @@ from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables, find
 from gelu_lint.model import Argument, Site, Use, Value
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
-from gelu_lint.sites.context import Guards, Role, quote, role, symbol, tested
+from gelu_lint.sites.context import Around, Guards, Role, quote, role, symbol, tested
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.names import Names, last_name
 from gelu_lint.tree.nodes import Assign, Attribute, Call, ClassDef, CSTNode, IfExp, Name
-from gelu_lint.tree.walk import Moment, Walk
+from gelu_lint.tree.walk import Walk
 
 
 class _Found(NamedTuple):
@@ -24,10 +24,7 @@ class _Found(NamedTuple):
     place: str
     call: Call | None
     skip: int
-    symbol: str
-    guard: str
-    path: tuple[CSTNode, ...]
-    moment: Moment
+    around: Around
 
 
 class Calls:
@@ -129,10 +126,8 @@ class Calls:
         if call is not None:
             outer = role(node, path)
             part, place = Role(part.form, outer.key, outer.consumer), outer.form
-        guard = self._guards.of(path, node)
-        self._found.append(
-            _Found(node, callee, row, part, place, call, skip, symbol(path), guard, tuple(path), self._walk.moment)
-        )
+        around = self._guards.around(self._walk, node)
+        self._found.append(_Found(node, callee, row, part, place, call, skip, around))
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``sites`` and ``uses`` need the places of."""
@@ -156,9 +151,9 @@ class Calls:
         for found in self._found:
             given: tuple[Argument, ...] = ()
             place = None
-            free = quote(found.path, draft.quote)
+            free = quote(found.around.path, draft.quote)
             if found.call is not None:
-                given = arguments(found.call, self._names, found.moment, draft, found.skip)
+                given = arguments(found.call, self._names, found.around.moment, draft, found.skip)
                 place = slot(found.call, draft) if free else None
             how, value, flavour = _choice(found.row, given)
             yield Site(
@@ -177,9 +172,9 @@ class Calls:
                 found.role.key,
                 found.role.consumer,
                 found.place,
-                tested(found.path, found.node),
-                found.symbol,
-                found.guard,
+                tested(found.around.path, found.node),
+                found.around.symbol,
+                found.around.guard,
                 draft.statement(found.node),
                 free or draft.quote,
             )

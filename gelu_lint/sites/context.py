@@ -43,6 +43,7 @@ from gelu_lint.tree.nodes import (
     With,
     Yield,
 )
+from gelu_lint.tree.walk import Moment, Walk
 
 #: Calls that ask about a class or function instead of using it.
 _QUESTIONS = ("isinstance", "issubclass", "hasattr", "getattr", "signature", "getsource", "type", "id", "is_dataclass")
@@ -180,11 +181,24 @@ def tested(path: Sequence[CSTNode], node: CSTNode) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+class Around(NamedTuple):
+    """What stood around a node when the walk met it: enough to tell its facts later."""
+
+    symbol: str
+    guard: str
+    path: tuple[CSTNode, ...]
+    moment: Moment
+
+
 class Guards:
     """What protects the nodes of one module from a name or value that does not exist."""
 
     def __init__(self) -> None:
         self._early: dict[int, dict[int, str]] = {}
+
+    def around(self, walk: Walk, node: CSTNode) -> Around:
+        """What stands around ``node``, at which ``walk`` is."""
+        return Around(symbol(walk.path), self.of(walk.path, node), tuple(walk.path), walk.moment)
 
     def of(self, path: Sequence[CSTNode], node: CSTNode) -> str:
         """The outermost guard of ``node`` under its ancestors ``path``: try, hasattr, version, raises or ""."""
