@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from gelu_lint.discover import DEFAULT_EXCLUDE
 
 FLAVOURS_OF_POLICY = {"none": "erf", "tanh": "tanh"}
+
+
+_REPORTS = os.path.join(os.path.dirname(__file__), "reports")
+
+#: A report format is a file in ``reports/``.
+FORMATS = tuple(sorted({entry.split(".")[0] for entry in os.listdir(_REPORTS) if not entry.startswith("_")}))
 
 
 class Option(NamedTuple):
@@ -42,7 +49,7 @@ OPTIONS = (
     Option("force-exclude", "flag", False, "apply exclusions to files named on the command line too", _READ),
     Option("respect-gitignore", "flag", True, "skip what git ignores", _READ),
     Option("max-file-size", "integer", 2_000_000, "skip larger files, in bytes", _READ, metavar="BYTES"),
-    Option("output-format", "choice", "text", "how to print", _READ, choices=("text", "concise", "json")),
+    Option("output-format", "choice", "text", "how to print", _READ, choices=FORMATS),
     Option("fail-on", "choice", "info", "lowest severity that makes the exit code 1", ("check",),
            choices=("info", "warning", "error")),
     Option("exit-zero", "flag", False, "exit with 0 even if there are findings", ("check",), config=False),
