@@ -17,7 +17,7 @@ from gelu_lint import __version__
 from gelu_lint.config import BadConfig, check_codes, did_you_mean, forget, settings_for
 from gelu_lint.model import SEVERITIES
 from gelu_lint.options import OPTIONS, Option
-from gelu_lint.runner import Outcome, Run, run, run_text
+from gelu_lint.runner import Outcome, Run, in_force, run, run_text
 from gelu_lint.source import Unreadable, decode, unified_patch, write
 
 CLEAN, FINDINGS, FAILED = 0, 1, 2
@@ -173,6 +173,9 @@ def _command(options: dict[str, Any]) -> int:
     result, data = _run(options["paths"], overrides, command)
     for problem in result.problems:
         _say(f"gelu-lint: {problem}")
+    if result.passed_over:
+        kinds = ", ".join(sorted({os.path.splitext(name)[1].lower() for name in result.passed_over}))
+        _say(f"gelu-lint: {len(result.passed_over)} named files passed over: {kinds} files are not read yet")
     if command == "inventory":
         from gelu_lint.inventory import render
 
@@ -211,20 +214,27 @@ def _progress() -> Callable[[int, int], None]:
 
 
 def _check(result: Run) -> int:
-    values = result.settings.values
-    findings = [finding for outcome in result.outcomes for finding in outcome.findings]
-    if values["statistics"]:
+    if result.settings.values["statistics"]:
         _print(_statistics(result))
-    else:
+    elif result.files or result.outcomes or not result.problems:
         _render(result)
+    return _verdict(result)
+
+
+def _verdict(result: Run) -> int:
+    """The exit code for the findings of a run, as --fail-on and --exit-zero have it."""
+    values = result.settings.values
     lowest = SEVERITIES.index(values["fail-on"])
-    failing = [finding for finding in findings if SEVERITIES.index(finding.severity) >= lowest]
+    failing = any(SEVERITIES.index(f.severity) >= lowest for outcome in result.outcomes for f in outcome.findings)
     return FINDINGS if failing and not values["exit-zero"] else CLEAN
 
 
 def _render(result: Run) -> None:
-    report = importlib.import_module(f"gelu_lint.reports.{result.settings.values['output-format']}")
-    _print(report.render(result, _colour()))
+    _print(_report(result.settings.values["output-format"]).render(result, _colour()))
+
+
+def _report(name: str) -> Any:
+    return importlib.import_module(f"gelu_lint.reports.{name}")
 
 
 def _colour() -> bool:
@@ -258,16 +268,18 @@ def _fix(result: Run, overrides: dict[str, Any], data: bytes | None) -> int:
         for outcome in changed:
             _bytes(unified_patch(_relative(outcome.path), outcome.before, _after(outcome)))
         _say(f"Would fix {_counted(gone, len(changed))}; {left} would remain.")
-        return FINDINGS if changed else CLEAN
+        return FINDINGS if changed and not overrides.get("exit-zero") else CLEAN
     failed: list[Outcome] = []
     if data is not None:
         _bytes(_after(changed[0]) if changed else data)
+        for line in _report("concise").render(result, False):
+            _say(line)
     else:
         failed = [outcome for outcome in changed if not _write(outcome)]
         _render(result._replace(outcomes=tuple(outcome for outcome in result.outcomes if outcome not in failed)))
     back = sum(outcome.gone for outcome in failed)
     _say(f"Fixed {_counted(gone - back, len(changed) - len(failed))}; {left + back} remain.")
-    return FAILED if failed else FINDINGS if left else CLEAN
+    return FAILED if failed else _verdict(result)
 
 
 def _counted(findings: int, files: int) -> str:
@@ -309,6 +321,9 @@ def _explain(code: str) -> int:
     found = rule(code)
     if found is None:
         names = [name for known in all_rules() for name in (known.code, known.name)]
+        family = [known.code for known in all_rules() if known.code.startswith(code.upper())]
+        if code and family:
+            raise BadConfig(f"{code} is a prefix of {', '.join(family)}; explain one of these")
         raise BadConfig(f"no rule {code!r}{did_you_mean(code, names)}; `gelu-lint rules` lists them")
     _print(explain(found))
     return CLEAN
@@ -325,6 +340,10 @@ def _config(overrides: dict[str, Any]) -> int:
             value = settings.values[option.name]
             value = list(value) if isinstance(value, tuple) else value
             _print([f"{option.name} = {json.dumps(value)}  # {settings.origin.get(option.name, 'default')}"])
+    codes, floor = in_force(settings)
+    _print([f"# rules that run: {', '.join(codes)}"])
+    if floor:
+        _print([f"# oldest torch: {floor}"])
     return CLEAN
 
 

@@ -150,7 +150,10 @@ def _checked(option: Option, value: object, where: str) -> object:
     if wrong:
         raise BadConfig(f"{where} must be {wanted}, not {value!r}")
     if option.choices and value not in option.choices:
-        raise BadConfig(f"{where} must be {wanted}, not {value!r}{did_you_mean(str(value), option.choices)}")
+        hint = did_you_mean(str(value), option.choices)
+        if option.name == "approximate" and value in ("erf", "exact"):
+            hint = " (the erf form is 'none', as in torch)"
+        raise BadConfig(f"{where} must be {wanted}, not {value!r}{hint}")
     if isinstance(value, int) and not isinstance(value, bool) and value < 0:
         raise BadConfig(f"{where} must not be negative")
     if isinstance(value, dict):

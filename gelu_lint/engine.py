@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 
 from gelu_lint.imports import candidates, import_edit
@@ -14,6 +15,7 @@ from gelu_lint.source import Source, from_text
 from gelu_lint.suppress import directives, silence
 
 _ENDS = re.compile(r"\r\n|\r|\n")
+_TOP = re.compile(r"(?:from|import)\s+(\w+)")
 _FORM_FEED = re.compile(r"[ \t\f]*\f")
 _MAY_BIND = re.compile(
     r"\b(?:def|class|as|import|global|nonlocal)\s+(\w+) | (?<![.\w])([A-Za-z_]\w*)(?=\s*(?:[,):\];\#]|$|=(?!=)|in\b))",
@@ -161,7 +163,9 @@ def _import_at(text: str, scanned: Scan) -> tuple[int, int, int]:
                 row, before = statement.end_row + 1, 1
         elif statement.kind == "import":
             if "__future__" not in _lines(text, scanned, statement):
-                return statement.row, 0, 0
+                top = _TOP.match(_lines(text, scanned, statement))
+                third_party = top is not None and top[1] not in sys.stdlib_module_names
+                return statement.row, 0, 1 if third_party else 0
             row, before = statement.end_row + 1, 1
         else:
             first = statement.row if row == 1 else row

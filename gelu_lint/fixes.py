@@ -42,6 +42,15 @@ def can_choose(row: Callable, project: Project) -> bool:
     return floor is None or not row.since or floor >= row.since
 
 
+def why_not(row: Callable, project: Project) -> str:
+    """Why no fix may write the choosing argument, as an addition to a message; "" where one may."""
+    floor = project.floor(row.framework)
+    if can_choose(row, project) or floor is None:
+        return ""
+    oldest, since = (".".join(map(str, version)) for version in (floor, row.since))
+    return f" (no fix: the project accepts {row.framework} {oldest}, and {row.keyword} came with {since})"
+
+
 def default_of(row: Callable, policy: str) -> tuple[Value, str]:
     """The value to write where none is given, and its flavour: the policy's if the callable has it, else today's."""
     if policy and row.can_select(policy):

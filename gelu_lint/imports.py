@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+import sys
+from collections.abc import Collection
 
 from gelu_lint.facts.table import absent, callables, tensor_only
 from gelu_lint.model import Edit, FileSummary, Need, Span
@@ -45,12 +46,14 @@ def line(need: Need) -> str:
     return f"import {need.module}{alias}"
 
 
-def import_edit(file: FileSummary, needs: Iterable[Need]) -> Edit | None:
+def import_edit(file: FileSummary, needs: Collection[Need]) -> Edit | None:
     """One edit that adds every needed import once, after docstring and ``__future__``; None if nothing is needed."""
     lines = sorted({line(need) for need in needs}, key=lambda text: (text.startswith("from"), text))
     if not lines:
         return None
     row, before, after = file.import_at
+    if not before and any(need.module.split(".")[0] not in sys.stdlib_module_names for need in needs):
+        after = 0  # beside other packages; the blank line is for the standard library's own block
     text = file.newline * before + "".join(f"{text}{file.newline}" for text in lines) + file.newline * after
     return Edit(Span(row, 0, row, 0), text)
 

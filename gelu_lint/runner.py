@@ -41,12 +41,14 @@ class Outcome(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A whole run. ``problems`` are messages about paths that could not be used at all."""
+    """A whole run. ``problems`` are messages about paths that could not be used at all, ``passed_over`` files of kinds
+    that nothing reads yet."""
 
     outcomes: tuple[Outcome, ...]
     files: int
     problems: tuple[str, ...]
     settings: Settings
+    passed_over: tuple[str, ...] = ()
 
 
 class _Task(NamedTuple):
@@ -85,8 +87,8 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
         for path, reason in found.unreadable:
             outcomes.append(_unreadable(_Task(path, own, action), f"cannot read: {reason}"))
     tasks = []
-    python = (name for name in names.values() if not name.lower().endswith(_OTHER_KINDS))
-    files = sorted(python, key=lambda name: name.replace(os.sep, "/"))
+    other = [name for name in names.values() if name.lower().endswith(_OTHER_KINDS)]
+    files = sorted(set(names.values()) - set(other), key=lambda name: name.replace(os.sep, "/"))
     for name in files:
         task = _Task(name, _settings_of(os.path.dirname(name) or ".", _frozen(overrides)), action)
         try:
@@ -98,7 +100,7 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
         outcomes.append(outcome)
         progress(index + 1, len(tasks))
     outcomes.sort(key=lambda outcome: outcome.path.replace(os.sep, "/"))
-    return Run(tuple(outcomes), len(files), tuple(problems), settings)
+    return Run(tuple(outcomes), len(files), tuple(problems), settings, tuple(other))
 
 
 def run_text(path: str, data: bytes, overrides: Mapping[str, Any], action: str) -> Run:
@@ -117,6 +119,8 @@ def findings_for_text(path: str, text: str, overrides: Mapping[str, Any]) -> lis
     from gelu_lint.engine import judge, summarise
 
     settings = _settings_of(os.path.dirname(path) or ".", _frozen(overrides))
+    if matches(path, settings.exclude, settings.root):
+        return []
     task = _Task(path, settings, "check")
     return judge(summarise(from_text(path, text)), _project(task), _codes(task), noqa=False)
 
@@ -264,6 +268,13 @@ def _codes(task: _Task) -> tuple[str, ...]:
         if matches(task.path, (pattern,), settings.root):
             codes = tuple(code for code in codes if not code.startswith(tuple(ignored)))
     return codes
+
+
+def in_force(settings: Settings) -> tuple[tuple[str, ...], str]:
+    """The codes that run in the current directory, and the oldest torch that counts there ("" if unknown)."""
+    task = _Task("", settings, "check")
+    floor = _project(task).floor("torch")
+    return _codes(task), ".".join(map(str, floor or ()))
 
 
 def _project(task: _Task) -> Project:

@@ -18,6 +18,8 @@ _NEXT = re.compile(r"(?<=\s)#(?=\s*[^\W\d])")
 _WORD = re.compile(r"[^\s,]+")
 _PREFIX = re.compile(r"GEL\d{0,3}")
 _BARE_GEL = re.compile(r"\s*:\s*GEL(?=\s*(?:$|[,#]))", re.IGNORECASE)
+_NO_COLON = re.compile(r"\s+:?\s*GEL\d", re.IGNORECASE)
+_NO_NOQA = re.compile(r"#(?! noqa)\s*noqa\s*:?\s*GEL\d+", re.IGNORECASE)
 
 #: Findings about the file or the directives themselves are not silenced by a directive.
 _LOUD = ("GEL900", "GEL901", "GEL902")
@@ -35,6 +37,9 @@ def _own(text: str, scan: Scan, comment: Comment) -> Iterator[Directive]:
     if whole is not None and not text[scan.rows[comment.row - 1] : base].strip():
         codes = tuple(_codes(comment, whole, "list")) if whole["list"] else ()
         yield _directive("file", codes, comment, whole.start(), whole.end(), text, scan)
+    for match in _NO_NOQA.finditer(comment.text):
+        fault = "flake8 reads `# noqa` with one space, so this silences nothing"
+        yield _directive("ignore", (), comment, match.start(), match.end(), text, scan, fault)
     for match in _OURS.finditer(comment.text):
         verb, fault = match["verb"].lower(), ""
         codes = tuple(_codes(comment, match, "list")) if match["open"] else ()
@@ -89,6 +94,8 @@ def _noqa(text: str, scan: Scan) -> Iterator[Directive]:
         fault = ""
         if inside["codes"] is None and _BARE_GEL.match(comment.text, inside.end()):
             fault = "GEL without a number makes it a bare noqa, which silences every linter on its line"
+        elif inside["codes"] is None and _NO_COLON.match(comment.text, inside.end()):
+            fault = "without a colon right after it, it is a bare noqa, which silences every linter on its line"
         codes = tuple(_codes(comment, inside, "codes")) if inside["codes"] else ()
         small = [code for code, _ in codes if code.upper().startswith("GEL") and code != code.upper()]
         if small:

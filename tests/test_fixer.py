@@ -221,12 +221,12 @@ NEW = "from functools import partial\n"
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (NN, NEW + NN),
-        (f"'''Doc.'''\n{NN}", f"'''Doc.'''\n{NEW}{NN}"),
-        (f"'''Doc.\n\nMore.\n'''\n\n{NN}", f"'''Doc.\n\nMore.\n'''\n\n{NEW}{NN}"),
-        (f"# Header.\n\n{NN}", f"# Header.\n\n{NEW}{NN}"),
-        (f"#!/usr/bin/env python\n# coding: utf-8\n{NN}", f"#!/usr/bin/env python\n# coding: utf-8\n{NEW}{NN}"),
-        (f"from __future__ import annotations\n{NN}", f"from __future__ import annotations\n{NEW}{NN}"),
+        (NN, NEW + "\n" + NN),
+        (f"'''Doc.'''\n{NN}", f"'''Doc.'''\n{NEW}\n{NN}"),
+        (f"'''Doc.\n\nMore.\n'''\n\n{NN}", f"'''Doc.\n\nMore.\n'''\n\n{NEW}\n{NN}"),
+        (f"# Header.\n\n{NN}", f"# Header.\n\n{NEW}\n{NN}"),
+        (f"#!/usr/bin/env python\n# coding: utf-8\n{NN}", f"#!/usr/bin/env python\n# coding: utf-8\n{NEW}\n{NN}"),
+        (f"from __future__ import annotations\n{NN}", f"from __future__ import annotations\n{NEW}\n{NN}"),
         (
             f"'''Doc.'''\nfrom __future__ import annotations\n\nimport os\n{NN}",
             f"'''Doc.'''\nfrom __future__ import annotations\n\n{NEW}import os\n{NN}",

@@ -198,8 +198,8 @@ def test_rule_file_is_complete(rule: Rule) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
     codes = [e.code + str(e.options) + str(e.dependencies) for e in rule.examples]
     assert len(codes) == len(set(codes)), "duplicate example"
-    assert sum(bool(e.at) for e in rule.examples) >= 2
-    assert sum(not e.at for e in rule.examples) >= 2
+    assert sum(bool(e.at) for e in rule.examples) >= 2, "two bad examples at least"
+    assert sum(not e.at for e in rule.examples) >= 2, "two good examples at least"
     module = __import__(rule.check.__module__, fromlist=["RULE"])
     assert module.__name__.rpartition(".")[2] == f"{rule.code}_{rule.name}".lower().replace("-", "_")
 

@@ -1,6 +1,7 @@
 """A small model with one mistake of each kind."""
 
 from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import nn

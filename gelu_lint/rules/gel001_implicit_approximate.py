@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gelu_lint.facts.table import callables
-from gelu_lint.fixes import can_choose, default_of, insert, spell
+from gelu_lint.fixes import can_choose, default_of, insert, spell, why_not
 from gelu_lint.misuse import misuse
 from gelu_lint.model import FileSummary, Finding, Fix, Project
 from gelu_lint.numerics.flavours import between
@@ -45,7 +45,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         message = f"{site.written} without {row.keyword}: computes the {row.flavour} GELU, the default of {row.name}"
         if flavour != row.flavour:
             message += f", where the project's policy is {flavour}"
-        yield report("GEL001", file, site, message, "info", fix, claimed=None)
+        yield report("GEL001", file, site, message + why_not(row, project), "info", fix, claimed=None)
 
 
 def evidence() -> None:

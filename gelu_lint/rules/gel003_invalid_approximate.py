@@ -12,7 +12,8 @@ Code under `try`, `hasattr`, a version check or `pytest.raises` knows what it do
 
 ## Fix safety
 Where today's code raises, the fix writes the valid value that was meant: no running program changes. Where it runs, the
-fix makes the code compute what it says, and states the change (up to 4.7e-4).
+fix makes the code compute what it says, and states the change (up to 4.7e-4). Where `[tool.gelu-lint] approximate` is
+set, the fix writes that flavour instead.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Iterator
 
 from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables
-from gelu_lint.fixes import before, can_choose, default_of, remove, spell
+from gelu_lint.fixes import before, can_choose, default_of, remove, spell, why_not
 from gelu_lint.imports import reach
 from gelu_lint.misuse import Misuse, misuse
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Need, Project, Site, Span
@@ -41,8 +42,9 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             wrong = wrong._replace(meant=project.policy)
         severity = "error" if not wrong.computes else "warning" if size else "info"
         fix = _fix(file, site, row, wrong, project) if can_choose(row, project) else None
+        message = _message(site, row, wrong) + why_not(row, project)
         yield report(
-            "GEL003", file, site, _message(site, row, wrong), severity, fix,
+            "GEL003", file, site, message, severity, fix,
             span=wrong.argument.span, claimed=wrong.meant or None, error=size or None,
         )  # fmt: skip
 
@@ -85,17 +87,22 @@ def _fix(file: FileSummary, site: Site, row: Callable, wrong: Misuse, project: P
         by_position = [a for a in site.arguments if not a.keyword]
         if len(by_position) > 2 or any(a.keyword == row.keyword for a in site.arguments):
             return None
-        if not argument.literal or row.flavour_of(argument.value):
+        if not argument.literal or row.flavour_of(argument.value) == wrong.meant:
             return Fix(f"pass {row.keyword} by keyword", (before(argument.span, f"{row.keyword}="),))
         if not wrong.meant:
             return None
         text = f"{row.keyword}={spell(row.value_for(wrong.meant), site.quote)}"
-        return Fix(f"write {text}", (Edit(argument.span, text),))
+        return Fix(f"write {text}{_by(project)}", (Edit(argument.span, text),))
     if not wrong.meant or not argument.literal or not row.can_select(wrong.meant):
         return None
     value = row.value_for(wrong.meant)
     edit = Edit(argument.value_span, spell(value, site.quote))
-    return Fix(f"write {row.keyword}={edit.content}", (edit,), delta=_delta(wrong))
+    return Fix(f"write {row.keyword}={edit.content}{_by(project)}", (edit,), delta=_delta(wrong))
+
+
+def _by(project: Project) -> str:
+    """Who decided on the value that a fix writes, where it was not the author of the line."""
+    return " (the project's policy)" if project.policy else ""
 
 
 def _keyword(site: Site, row: Callable, wrong: Misuse, project: Project) -> Fix | None:
@@ -160,7 +167,7 @@ def evidence() -> None:
 RULE = Rule(
     "GEL003",
     "invalid-approximate",
-    "argument that raises, or silently means another flavour",
+    "argument that raises, or silently means another flavour (then a warning)",
     "the value that was meant: raising code → 0; running code → its error",
     "error",
     check,

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gelu_lint.facts.table import callables
-from gelu_lint.fixes import can_choose, default_of, spell
+from gelu_lint.fixes import can_choose, default_of, spell, why_not
 from gelu_lint.imports import reach
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project
 from gelu_lint.numerics.flavours import between
@@ -54,7 +54,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             fix = Fix(f"hand on {text}", (Edit(site.span, text),), needs, delta=delta, reach="interface")
         where = f"{_FORMS[site.form]} {site.key}" if site.key else f"an argument of {site.consumer}"
         message = f"{site.written} un-called as {where}: whoever calls it gets the {row.flavour} GELU by default"
-        yield report("GEL005", file, site, message, "info", fix, claimed=None)
+        yield report("GEL005", file, site, message + why_not(row, project), "info", fix, claimed=None)
 
 
 def evidence() -> None:
@@ -84,7 +84,7 @@ RULE = Rule(
             "from torch import nn\n\n\nclass Mlp(nn.Module):\n    def __init__(self, dim, act_layer=nn.GELU):\n"
             "        super().__init__()\n        self.act = act_layer()\n",
             at="5:39",
-            fixed="from functools import partial\nfrom torch import nn\n\n\nclass Mlp(nn.Module):\n"
+            fixed="from functools import partial\n\nfrom torch import nn\n\n\nclass Mlp(nn.Module):\n"
             '    def __init__(self, dim, act_layer=partial(nn.GELU, approximate="none")):\n'
             "        super().__init__()\n        self.act = act_layer()\n",
             reach="interface",
@@ -100,7 +100,7 @@ RULE = Rule(
         bad(
             "from torch import nn\n\n\ndef partial(mlp, dim):\n    return mlp(dim, act_layer=nn.GELU)\n",
             at="5:31",
-            fixed="import functools\nfrom torch import nn\n\n\ndef partial(mlp, dim):\n"
+            fixed="import functools\n\nfrom torch import nn\n\n\ndef partial(mlp, dim):\n"
             '    return mlp(dim, act_layer=functools.partial(nn.GELU, approximate="none"))\n',
             reach="interface",
         ),

@@ -148,13 +148,13 @@ RULE = Rule(
             "import torch\nfrom math import pi\n\n\ndef gelu(x):\n"
             "    return 0.5 * x * (1 + torch.tanh(torch.sqrt(2 / pi) * (x + 0.044715 * x**3)))\n",
             at="6:38",
-            fixed="import math\nimport torch\nfrom math import pi\n\n\ndef gelu(x):\n"
+            fixed="import math\n\nimport torch\nfrom math import pi\n\n\ndef gelu(x):\n"
             "    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / pi) * (x + 0.044715 * x**3)))\n",
         ),
         bad(
             "import numpy as np\n\n\ndef gelu(x):\n    return 0.5 * x * (1 + np.math.erf(x / 2**0.5))\n",
             at="5:27",
-            fixed="import math\nimport numpy as np\n\n\ndef gelu(x):\n"
+            fixed="import math\n\nimport numpy as np\n\n\ndef gelu(x):\n"
             "    return 0.5 * x * (1 + math.erf(x / 2**0.5))\n",
         ),
         bad(
