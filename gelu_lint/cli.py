@@ -133,6 +133,9 @@ def entry() -> NoReturn:
 
 def main(argv: Sequence[str]) -> int:
     """Run one command; returns the exit code."""
+    if sys.stdout is None:
+        _say("gelu-lint: standard output is closed")
+        return FAILED
     for stream in (sys.stdout, sys.stderr):
         # Paths need not be valid text; what cannot be printed is escaped.
         with contextlib.suppress(AttributeError):
@@ -152,6 +155,12 @@ def main(argv: Sequence[str]) -> int:
         # The reader has seen enough; keep Python from complaining while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINDINGS
+    except OSError as fault:
+        # Standard streams that are closed or full, a working directory that is gone.
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            _say(f"gelu-lint: {fault.strerror or fault}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return FAILED
     except KeyboardInterrupt:
         _say("gelu-lint: interrupted")
         return 130
@@ -192,6 +201,8 @@ def _run(paths: list[str], overrides: dict[str, Any], command: str) -> tuple[Run
     """The run, and the bytes of standard input where that was read."""
     name = overrides.get("stdin-filename")
     if paths == ["-"] or (name and not paths):
+        if sys.stdin is None:
+            raise BadConfig("standard input is closed")
         data = sys.stdin.buffer.read()
         return run_text(name or "-", data, overrides, command), data
     if name or "-" in paths:
@@ -353,6 +364,8 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _say(message: str) -> None:
+    if sys.stderr is None:
+        return
     print(_plain(message), file=sys.stderr)
 
 

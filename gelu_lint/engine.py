@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from gelu_lint.imports import candidates, import_edit
-from gelu_lint.model import Bound, Fault, FileSummary, Finding, Project, Site, Span, Use
+from gelu_lint.model import Bound, Directive, Fault, FileSummary, Finding, Project, Site, Span, Use
 from gelu_lint.scan import Scan, Statement, scan
 from gelu_lint.screen import NEEDLES
 from gelu_lint.skeleton import skeleton
@@ -15,6 +15,12 @@ from gelu_lint.source import Source, from_text
 from gelu_lint.suppress import directives, silence
 
 _ENDS = re.compile(r"\r\n|\r|\n")
+_FUTURE = re.compile(r"from[ \t]+__future__\b")
+_STRING = re.compile(r"\(*[rRuUbB]*[\x22\x27]")
+#: Comments and strings, in which a semicolon parts no statements.
+_QUIET = re.compile(
+    r"#[^\r\n]*|\x27{3}(?:.|\n|\r)*?\x27{3}|\x22{3}(?:.|\n|\r)*?\x22{3}|\x27[^\x27\n]*\x27|\x22[^\x22\n]*\x22"
+)
 _TOP = re.compile(r"(?:from|import)\s+(\w+)")
 _FORM_FEED = re.compile(r"[ \t\f]*\f")
 _MAY_BIND = re.compile(
@@ -138,10 +144,21 @@ def judge(summary: FileSummary, project: Project, codes: Sequence[str], noqa: bo
     rules = [rule for rule in all_rules() if rule.code in codes]
     found = [finding for rule in rules if not rule.late for finding in rule.check(summary, project)]
     known = [rule.code for rule in all_rules()]
-    kept, seen = silence(found, summary.directives, codes, known, noqa)
-    summary = summary._replace(directives=seen)
+    judged = [rule.code for rule in rules if project.policy or not rule.needs_policy]
+    kept, seen = silence(found, summary.directives, judged, known, noqa)
+    summary = summary._replace(directives=tuple(_heard(directive, summary.faults) for directive in seen))
     kept += [finding for rule in rules if rule.late for finding in rule.check(summary, project)]
     return sorted((_completed(f, summary) for f in kept), key=lambda f: (f.span, f.code, f.message))
+
+
+def _heard(directive: Directive, faults: Sequence[Fault]) -> Directive:
+    """``directive`` without idle codes where what it stands at was not read."""
+    first, last = directive.rows
+    deaf = any(
+        fault.message.startswith("file skipped") or (fault.span.row <= last and first <= fault.span.end_row)
+        for fault in faults
+    )
+    return directive._replace(idle=()) if deaf else directive
 
 
 def _completed(finding: Finding, summary: FileSummary) -> Finding:
@@ -155,27 +172,27 @@ def _completed(finding: Finding, summary: FileSummary) -> Finding:
 
 
 def _import_at(text: str, scanned: Scan) -> tuple[int, int, int]:
-    """Before the first import that follows docstring and ``__future__``, if it opens the file; else after these."""
-    row, before = 1, 0
-    for statement in scanned.statements:
-        if _is_string(text, scanned, statement):
-            if row == 1:
-                row, before = statement.end_row + 1, 1
-        elif statement.kind == "import":
-            if "__future__" not in _lines(text, scanned, statement):
-                top = _TOP.match(_lines(text, scanned, statement))
-                third_party = top is not None and top[1] not in sys.stdlib_module_names
-                return statement.row, 0, 1 if third_party else 0
-            row, before = statement.end_row + 1, 1
-        else:
-            first = statement.row if row == 1 else row
-            blank = first - 1 < len(scanned.rows) and not _row(text, scanned, first).strip()
-            return first, before, 0 if blank else 1
-    return row, before, 0
+    """Before the first import that follows docstring and ``__future__``, if it opens the file; else after these.
 
-
-def _is_string(text: str, scanned: Scan, statement: Statement) -> bool:
-    return statement.kind == "simple" and _lines(text, scanned, statement).lstrip("rRuU")[:1] in ("'", '"')
+    Row 0 where no place is safe: something else stands on the row of a docstring or of a ``__future__`` import.
+    """
+    parts = [_lines(text, scanned, statement) for statement in scanned.statements]
+    lead = max((i + 1 for i, part in enumerate(parts) if _FUTURE.match(part)), default=0)
+    if not lead and parts and _STRING.match(parts[0]):
+        lead = 1
+    if any(";" in _QUIET.sub("", part) for part in parts[:lead]):
+        return 0, 0, 0
+    row = scanned.statements[lead - 1].end_row + 1 if lead else 1
+    for statement, part in zip(scanned.statements[lead:], parts[lead:], strict=True):
+        if statement.kind == "import":
+            top = _TOP.match(part)
+            third_party = top is not None and top[1] not in sys.stdlib_module_names
+            return statement.row, 0, 1 if third_party else 0
+        if not _STRING.match(part):
+            first = row if lead else statement.row
+            blank = first <= len(scanned.rows) and not _row(text, scanned, first).strip()
+            return first, 1 if lead else 0, 0 if blank else 1
+    return (row, 1, 0) if lead and row <= len(scanned.rows) else (0, 0, 0)
 
 
 def _lines(text: str, scanned: Scan, statement: Statement) -> str:

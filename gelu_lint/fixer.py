@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,6 @@ from gelu_lint.model import Edit, FileSummary, Finding, Need, Project
 from gelu_lint.source import Source, decode
 
 _ROUNDS = 10
-_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 
 
 class Fixed(NamedTuple):
@@ -51,11 +51,11 @@ def fix(source: Source, project: Project, codes: Sequence[str], delta: float, un
 
 
 def _compiles(text: str) -> bool:
-    """Whether Python itself, of the version at hand, takes this text."""
+    """Whether Python itself, of the version at hand, takes this text; it is compiled and never run."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(text, "<fixed>", "exec", _ONLY_AST, dont_inherit=True)
+            compile(text, "<fixed>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
@@ -63,10 +63,11 @@ def _compiles(text: str) -> bool:
 
 def apply(source: Source, edits: Iterable[Edit]) -> str:
     """The text of ``source`` with non-overlapping ``edits`` applied; every other character stays as it is."""
-    text = source.text
-    for start, end, content in sorted(((*_offsets(source, edit), edit.content) for edit in edits), reverse=True):
-        text = text[:start] + content + text[end:]
-    return text
+    parts, done = [], 0
+    for start, end, content in sorted((*_offsets(source, edit), edit.content) for edit in edits):
+        parts += [source.text[done:start], content]
+        done = end
+    return "".join(parts) + source.text[done:]
 
 
 def _offsets(source: Source, edit: Edit) -> tuple[int, int]:
@@ -83,17 +84,25 @@ def _chosen(summary: FileSummary, found: Iterable[Finding], delta: float, unsafe
         if wanted is None or not _applies(finding, delta, unsafe):
             continue
         union = {**needs, **{_local(need): need for need in wanted.needs}}
-        if any(union[name] != need for name, need in needs.items()):
+        if any(union[name] != need for name, need in needs.items()) or _meets(wanted.edits, taken):
             continue
         place = import_edit(summary, union.values())
-        if any(_touch(edit, other) for edit in wanted.edits for other in taken):
+        if place is not None and (_meets((place,), taken) or any(_touch(place, edit) for edit in wanted.edits)):
             continue
-        if place is not None and any(_touch(place, edit) for edit in (*taken, *wanted.edits)):
-            continue
-        taken += wanted.edits
+        for edit in wanted.edits:
+            insort(taken, edit)
         needs = union
     place = import_edit(summary, needs.values())
     return [*taken, place] if place is not None else taken
+
+
+def _meets(edits: Iterable[Edit], taken: Sequence[Edit]) -> bool:
+    """Whether any of ``edits`` overlaps or touches one of ``taken``, which are in order and lie apart."""
+    for edit in edits:
+        at = bisect_left(taken, edit)
+        if any(_touch(edit, other) for other in taken[max(0, at - 1) : at + 1]):
+            return True
+    return False
 
 
 def _applies(finding: Finding, delta: float, unsafe: bool) -> bool:

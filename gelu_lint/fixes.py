@@ -23,17 +23,22 @@ def before(span: Span, text: str) -> Edit:
     return Edit(Span(span.row, span.column, span.row, span.column), text)
 
 
-def remove(argument: Argument, arguments: tuple[Argument, ...]) -> Edit:
-    """The edit that takes one argument out of a call, with the comma that parted it from its neighbour."""
+def remove(argument: Argument, arguments: tuple[Argument, ...]) -> Edit | None:
+    """The edit that takes one argument out of a call, with the comma that parted it from its neighbour.
+
+    None where they stand on different rows: what lies between may be a comment.
+    """
     index = arguments.index(argument)
     span = argument.span
     if index > 0:
         left = arguments[index - 1].span
-        return Edit(Span(left.end_row, left.end_column, span.end_row, span.end_column), "")
-    if len(arguments) > 1:
+        cut = Span(left.end_row, left.end_column, span.end_row, span.end_column)
+    elif len(arguments) > 1:
         right = arguments[1].span
-        return Edit(Span(span.row, span.column, right.row, right.column), "")
-    return Edit(span, "")
+        cut = Span(span.row, span.column, right.row, right.column)
+    else:
+        cut = span
+    return Edit(cut, "") if cut.row == cut.end_row else None
 
 
 def can_choose(row: Callable, project: Project) -> bool:

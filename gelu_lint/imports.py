@@ -31,6 +31,8 @@ def reach(file: FileSummary, full: str) -> tuple[str, tuple[Need, ...]] | None:
     module, last = full.rpartition(".")[::2]
     used = {*file.taken, *(bound.name for bound in file.bound)}
     habit = _HABITS.get(module, Need(module, last))
+    if not file.import_at[0]:
+        return None
     for need in (habit, Need(module, last), Need(module)):
         name = need.alias or need.name or need.module.split(".")[0]
         if name not in used:
@@ -49,7 +51,7 @@ def line(need: Need) -> str:
 def import_edit(file: FileSummary, needs: Collection[Need]) -> Edit | None:
     """One edit that adds every needed import once, after docstring and ``__future__``; None if nothing is needed."""
     lines = sorted({line(need) for need in needs}, key=lambda text: (text.startswith("from"), text))
-    if not lines:
+    if not lines or not file.import_at[0]:
         return None
     row, before, after = file.import_at
     if not before and any(need.module.split(".")[0] not in sys.stdlib_module_names for need in needs):

@@ -208,7 +208,7 @@ class FileSummary(NamedTuple):
 
     taken      every name that is bound anywhere in the file, at any level
     bound      names at hand at module level (imports that nothing rebinds)
-    import_at  where a new import line goes: row, and the blank lines to put before and after it
+    import_at  where a new import line goes: row (0: no place is safe), and the blank lines before and after it
     newline    the line end that most rows have
     joins      ranges of rows that flake8 reads as one line when it looks for a noqa
     """

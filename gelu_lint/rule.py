@@ -57,6 +57,7 @@ class Rule(NamedTuple):
     policy     the rule enforces a chosen policy, rather than showing a harm
     opt_in     off unless selected by name
     project    needs the summaries of all files
+    needs_policy  says nothing where the project has set no policy
     late       judges what other rules found (suppressions), so it runs after them
     """
 
@@ -73,6 +74,7 @@ class Rule(NamedTuple):
     opt_in: bool = False
     project: bool = False
     late: bool = False
+    needs_policy: bool = False
 
 
 def report(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from gelu_lint.model import Directive, Finding, Span
 from gelu_lint.scan import Comment, Scan
@@ -18,8 +19,10 @@ _NEXT = re.compile(r"(?<=\s)#(?=\s*[^\W\d])")
 _WORD = re.compile(r"[^\s,]+")
 _PREFIX = re.compile(r"GEL\d{0,3}")
 _BARE_GEL = re.compile(r"\s*:\s*GEL(?=\s*(?:$|[,#]))", re.IGNORECASE)
-_NO_COLON = re.compile(r"\s+:?\s*GEL\d", re.IGNORECASE)
-_NO_NOQA = re.compile(r"#(?! noqa)\s*noqa\s*:?\s*GEL\d+", re.IGNORECASE)
+_NO_COLON = re.compile(r"\s{1,2}:?\s{0,2}GEL\d", re.IGNORECASE)
+_NO_NOQA = re.compile(r"#(?! noqa)\s{0,2}noqa\s?:?\s?GEL\d+", re.IGNORECASE)
+_MOST = 50  # directives in one comment; a comment with more is no comment
+_MEANT = ("", "ignore", "ignore-file", "disable", "skip", "noqa", "off", "ignored", "ignores", "suppress")
 
 #: Findings about the file or the directives themselves are not silenced by a directive.
 _LOUD = ("GEL900", "GEL901", "GEL902")
@@ -37,14 +40,17 @@ def _own(text: str, scan: Scan, comment: Comment) -> Iterator[Directive]:
     if whole is not None and not text[scan.rows[comment.row - 1] : base].strip():
         codes = tuple(_codes(comment, whole, "list")) if whole["list"] else ()
         yield _directive("file", codes, comment, whole.start(), whole.end(), text, scan)
-    for match in _NO_NOQA.finditer(comment.text):
+    match = _NO_NOQA.match(comment.text)
+    if match is not None:
         fault = "flake8 reads `# noqa` with one space, so this silences nothing"
         yield _directive("ignore", (), comment, match.start(), match.end(), text, scan, fault)
-    for match in _OURS.finditer(comment.text):
+    for match in islice(_OURS.finditer(comment.text), _MOST):
         verb, fault = match["verb"].lower(), ""
         codes = tuple(_codes(comment, match, "list")) if match["open"] else ()
         codes = tuple((code.upper(), span) for code, span in codes)
         wrong = [code for code, _ in codes if not _PREFIX.fullmatch(code)]
+        if verb not in _MEANT and not verb.startswith("ig") and not match["open"]:
+            continue  # prose that mentions us
         if verb not in ("ignore", "ignore-file"):
             hint = " (did you mean ignore?)" if verb.startswith("ig") or verb in ("disable", "skip", "noqa") else ""
             fault = f"no directive {verb!r}{hint}; it has no effect"
@@ -146,8 +152,9 @@ def silence(
     """
     kept = []
     hits: dict[int, set[str]] = {}
+    places = _Places(found)
     for finding in findings:
-        index = -1 if finding.code in _LOUD else _silenced_by(finding, found)
+        index = -1 if finding.code in _LOUD else places.first(finding)
         if index < 0 or (not noqa and found[index].kind in ("noqa", "text")):
             kept.append(finding)
         if index >= 0:
@@ -159,25 +166,42 @@ def silence(
         for code, _ in directive.codes:
             rules = [rule for rule in known if rule.startswith(code)]
             ran = all(rule in judged for rule in rules)
-            if code.startswith("GEL") and ran and code not in hits.get(index, ()):
+            if _PREFIX.fullmatch(code) and ran and code not in hits.get(index, ()):
                 idle.append(code)
         checkable = directive.kind != "text" and not directive.fault
         done.append(directive._replace(idle=tuple(dict.fromkeys(idle)) if checkable else ()))
     return kept, tuple(done)
 
 
-def _silenced_by(finding: Finding, found: Sequence[Directive]) -> int:
-    for index, directive in enumerate(found):
-        first, last = directive.rows
-        if directive.kind in ("noqa", "text"):
-            here = first <= finding.span.row <= last
-            if here and (not directive.codes or _names(directive, finding.code)):
-                return index
-        elif not directive.fault:
-            here = directive.kind == "file" or first in finding.statement
-            if here and (_names(directive, finding.code) or (directive.kind == "file" and not directive.codes)):
-                return index
-    return -1
+class _Places:
+    """Directives by the rows where they count: a file may hold thousands of both findings and directives."""
+
+    def __init__(self, found: Sequence[Directive]) -> None:
+        self._found = found
+        self._noqa: dict[int, list[int]] = {}
+        self._ignore: dict[int, list[int]] = {}
+        self._file: list[int] = []
+        for index, directive in enumerate(found):
+            first, last = directive.rows
+            if directive.kind in ("noqa", "text"):
+                for row in range(first, last + 1):
+                    self._noqa.setdefault(row, []).append(index)
+            elif not directive.fault and directive.kind == "file":
+                self._file.append(index)
+            elif not directive.fault:
+                self._ignore.setdefault(first, []).append(index)
+
+    def first(self, finding: Finding) -> int:
+        """The index of the first directive that silences ``finding``, -1 if none does."""
+        near = [*self._noqa.get(finding.span.row, ()), *self._file]
+        for row in set(finding.statement):
+            near += self._ignore.get(row, ())
+        fits = (i for i in near if self._fits(self._found[i], finding.code))
+        return min(fits, default=-1)
+
+    def _fits(self, directive: Directive, code: str) -> bool:
+        bare = not directive.codes and directive.kind != "ignore"
+        return bare or _names(directive, code)
 
 
 def _names(directive: Directive, code: str) -> bool:

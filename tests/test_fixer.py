@@ -105,7 +105,7 @@ def holds(code: str) -> str:
         ("F.gelu(x \\\n)", 'F.gelu(x, approximate="none" \\\n)'),
         ("F.gelu(\n    '''a\nb''',\n)", "F.gelu(\n    '''a\nb''',\n    approximate=\"none\",\n)"),
         ("f(act=nn.GELU)", 'f(act=partial(nn.GELU, approximate="none"))'),
-        ("f(nn.GELU, F.gelu)", 'f(partial(nn.GELU, approximate="none"), partial(F.gelu, approximate="none"))'),
+        ("Mlp(nn.GELU, F.gelu)", 'Mlp(partial(nn.GELU, approximate="none"), partial(F.gelu, approximate="none"))'),
         ("f(act=(nn.GELU))", 'f(act=(partial(nn.GELU, approximate="none")))'),
         ("partial(nn.GELU)", 'partial(nn.GELU, approximate="none")'),
         ("f(act=nn.GELU, x=F.gelu(x))", 'f(act=partial(nn.GELU, approximate="none"), x=F.gelu(x, approximate="none"))'),
@@ -252,7 +252,7 @@ def test_import_goes_after_docstring_and_future_and_before_use(before: str, afte
 
 def test_one_import_serves_all() -> None:
     head = NN + "import torch.nn.functional as F\n"
-    text = mend(head + "f(act=nn.GELU)\ng(act=F.gelu)\nclass A:\n    a = F.gelu\n").text
+    text = mend(head + "f(act=nn.GELU)\ng(act=F.gelu)\nclass A:\n    act = F.gelu\n").text
     assert text.count("import partial") == 1
     assert text.count("partial(") == 3
 

@@ -13,8 +13,9 @@ runs as it is.
 ## Fix safety
 The fix writes the value that is today's default, so results are bit-identical. Where `approximate` is set in
 `[tool.gelu-lint]` it writes that value instead, which changes values by up to 4.7e-4 if it is not the default; `fix`
-then needs `--allow-delta 5e-4`. None is offered where the project accepts a torch older than 1.12, which has no such
-argument.
+then needs `--allow-delta 5e-4`. In a `partial` and in `super().__init__()` the value binds later callers and
+cooperating base classes, so there `fix` needs `--unsafe-fixes`. None is offered where the project accepts a torch older
+than 1.12, which has no such argument.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         fix = None
         edit = insert(site.slot, row.keyword, value, site.quote)
         if edit is not None and can_choose(row, project):
-            fix = Fix(f"write {row.keyword}={spell(value, site.quote)}", (edit,), delta=delta)
+            # What a partial or a base class is given binds those who call them, not this line alone.
+            reach = "local" if site.form == "call" else "interface"
+            fix = Fix(f"write {row.keyword}={spell(value, site.quote)}", (edit,), delta=delta, reach=reach)
         message = f"{site.written} without {row.keyword}: computes the {row.flavour} GELU, the default of {row.name}"
         if flavour != row.flavour:
             message += f", where the project's policy is {flavour}"
@@ -85,6 +88,7 @@ RULE = Rule(
             at="4:8",
             fixed="from functools import partial\nfrom torch import nn\n\n"
             'make = partial(nn.GELU, approximate="none")\n',
+            reach="interface",
         ),
         bad(
             "import torch.nn.functional as F\n\n\ndef block(x):\n    return F.gelu(x)\n",
@@ -103,9 +107,18 @@ RULE = Rule(
             at="6:9",
             fixed="from torch import nn\n\n\nclass Act(nn.GELU):\n    def __init__(self):\n"
             '        super().__init__(approximate="none")\n',
+            reach="interface",
         ),
         good('import torch.nn.functional as F\n\n\ndef block(x):\n    return F.gelu(x, approximate="none")\n'),
         good("import torch.nn.functional as F\n\n\ndef block(x, **options):\n    return F.gelu(x, **options)\n"),
+        good(
+            "from torch import nn\n\n\nclass Act(nn.GELU):\n    def __init__(self):\n"
+            "        super(nn.GELU, self).__init__()\n        self.approximate = 'tanh'\n"
+        ),
+        good(
+            "from unittest import mock\n\nimport torch.nn.functional as F\n\n\ndef test_calls():\n"
+            "    with mock.patch.object(F, 'gelu') as fake:\n        F.gelu(1)\n    fake.assert_called_once_with(1)\n"
+        ),
         good("import torch.nn.functional as F\n\n\ndef run(x, F):\n    return F.gelu(x)\n"),
     ),
     evidence=evidence,

@@ -108,4 +108,5 @@ RULE = Rule(
     ),
     evidence=evidence,
     policy=True,
+    needs_policy=True,
 )

@@ -18,6 +18,7 @@ set, the fix writes that flavour instead.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 
 from gelu_lint.facts.record import Callable
@@ -25,7 +26,7 @@ from gelu_lint.facts.table import callables
 from gelu_lint.fixes import before, can_choose, default_of, remove, spell, why_not
 from gelu_lint.imports import reach
 from gelu_lint.misuse import Misuse, misuse
-from gelu_lint.model import Edit, FileSummary, Finding, Fix, Need, Project, Site, Span
+from gelu_lint.model import Edit, FileSummary, Finding, Fix, Need, Project, Site
 from gelu_lint.numerics.flavours import between
 from gelu_lint.rule import Rule, bad, good, report
 
@@ -87,6 +88,8 @@ def _fix(file: FileSummary, site: Site, row: Callable, wrong: Misuse, project: P
         by_position = [a for a in site.arguments if not a.keyword]
         if len(by_position) > 2 or any(a.keyword == row.keyword for a in site.arguments):
             return None
+        if ":=" in argument.text or "inplace" in argument.text:
+            return None
         if not argument.literal or row.flavour_of(argument.value) == wrong.meant:
             return Fix(f"pass {row.keyword} by keyword", (before(argument.span, f"{row.keyword}="),))
         if not wrong.meant:
@@ -106,19 +109,31 @@ def _by(project: Project) -> str:
 
 
 def _keyword(site: Site, row: Callable, wrong: Misuse, project: Project) -> Fix | None:
-    """An unknown keyword gives way to the choosing argument, or goes if that is there."""
-    argument = wrong.argument
-    if site.given in ("literal", "dynamic", "constant") or any(a.keyword == row.keyword for a in site.arguments):
-        return Fix(f"remove {argument.keyword}", (remove(argument, site.arguments),))
-    if site.given != "absent":
+    """An unknown keyword: a misspelled one is spelled right, an ``inplace`` goes; what others mean nobody knows."""
+    argument, others = wrong.argument, [a for a in site.arguments if a is not wrong.argument]
+    unknown = [a for a in others if a.keyword and a.keyword not in row.parameters]
+    inputs = 0 if row.kind == "class" else 1
+    chosen = any(a.keyword == row.keyword for a in others) or sum(not a.keyword for a in others) > inputs
+    if unknown or any(a.star for a in others):
         return None
-    if argument.keyword.startswith("appro"):
-        start = Span(argument.span.row, argument.span.column, argument.value_span.row, argument.value_span.column)
-        if argument.literal and not row.flavour_of(argument.value):
+    if argument.keyword == "inplace":
+        if chosen:
+            edit = remove(argument, site.arguments)
+            return Fix("remove inplace", (edit,)) if edit is not None else None
+        text = f"{row.keyword}={spell(default_of(row, project.policy)[0], site.quote)}"
+        return Fix(f"write {text} instead{_by(project)}", (Edit(argument.span, text),))
+    alike = difflib.SequenceMatcher(None, argument.keyword, row.keyword).ratio() > 0.75
+    if chosen or not (alike or argument.keyword == "approx"):
+        return None
+    value = argument.text
+    if argument.literal:
+        flavour = row.flavour_of(argument.value) or wrong.meant
+        if not flavour or not row.can_select(flavour):
             return None
-        return Fix(f"write {row.keyword}", (Edit(start, f"{row.keyword}="),))
-    text = f"{row.keyword}={spell(default_of(row, project.policy)[0], site.quote)}"
-    return Fix(f"write {text} instead", (Edit(argument.span, text),))
+        if project.policy and row.can_select(project.policy):
+            flavour = project.policy
+        value = spell(row.value_for(flavour), site.quote)
+    return Fix(f"write {row.keyword}={value}", (Edit(argument.span, f"{row.keyword}={value}"),))
 
 
 def _sibling(file: FileSummary, site: Site, row: Callable, wrong: Misuse) -> Fix | None:
@@ -131,7 +146,10 @@ def _sibling(file: FileSummary, site: Site, row: Callable, wrong: Misuse) -> Fix
     )
     if not names or site.form != "call":
         return None
-    edits: tuple[Edit, ...] = (remove(wrong.argument, site.arguments),)
+    gone = remove(wrong.argument, site.arguments)
+    if gone is None:
+        return None
+    edits: tuple[Edit, ...] = (gone,)
     needs: tuple[Need, ...] = ()
     if names[0] != row.name:
         found = reach(file, names[0])
@@ -192,6 +210,23 @@ RULE = Rule(
             'from torch import nn\n\nact = nn.GELU(approximate="tanh", inplace=True)\n',
             at="3:35",
             fixed='from torch import nn\n\nact = nn.GELU(approximate="tanh")\n',
+        ),
+        bad(
+            "import torch.nn.functional as F\n\n\ndef block(x):\n    return F.gelu(x, aproximate='tanh')\n",
+            at="5:22",
+            fixed="import torch.nn.functional as F\n\n\ndef block(x):\n    return F.gelu(x, approximate='tanh')\n",
+        ),
+        bad(
+            'from torch import nn\n\nact = nn.GELU("tanh", inplace=True)\n',
+            at="3:23",
+            fixed='from torch import nn\n\nact = nn.GELU("tanh")\n',
+        ),
+        bad("from torch import nn\n\nact = nn.GELU(exact=True)\n", at="3:15"),
+        bad("import torch.nn.functional as F\n\n\ndef block(x):\n    return F.gelu(x=x)\n", at="5:19"),
+        bad(
+            "from torch import nn\n\nact = nn.GELU(\n    approximate='tanh',  # as trained\n"
+            "    inplace=True,  # saves memory\n)\n",
+            at="5:5",
         ),
         bad('from torch import nn\n\nact = nn.GELU(approximate="fast")\n', at="3:15"),
         bad(

@@ -18,22 +18,41 @@ compares with the bare function or class.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from gelu_lint.facts.table import callables
 from gelu_lint.fixes import can_choose, default_of, spell, why_not
 from gelu_lint.imports import reach
-from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project
+from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project, Site
 from gelu_lint.numerics.flavours import between
 from gelu_lint.rule import Rule, bad, good, report
 
 _FORMS = {"default": "the default of", "argument": "the argument", "attribute": "the attribute"}
 
+#: What a parameter or attribute is called that holds an activation.
+_ACTIVATION = re.compile(r"act|nonlin|non_lin|fn|func|layer|gelu|ffn|mlp", re.IGNORECASE)
+#: What a callable is called that builds a layer from the activation that it is handed by position.
+_BUILDER = re.compile(r"[A-Z][A-Za-z0-9]*[a-z]|.*(?:act|mlp|ffn|block|layer|head|net)", re.DOTALL)
+_NO_BUILDER = re.compile(r".*(?:Error|Exception|Warning|Mock|Type|TypeVar|Enum)", re.DOTALL)
 #: Calls that look at what they get, or file it under a name, rather than use it as an activation.
-_KEEPERS = (
-    *("register", "append", "add", "update", "insert", "extend", "count", "index", "replace", "swap"),
-    *("find", "get", "match", "matches", "filter", "type", "types"),
+_KEEPERS = frozenset(
+    (
+        *("register", "append", "add", "update", "insert", "extend", "count", "index", "replace", "swap", "pop"),
+        *("find", "get", "set", "setdefault", "match", "matches", "filter", "type", "types", "dispatch", "implements"),
+    )
 )
+
+
+def _handed_on(site: Site) -> bool:
+    """Whether the reference is an activation that somebody will call, as far as names tell."""
+    if site.form == "attribute" and "gelu" in site.key.lower() and not site.symbol.rpartition(".")[2].islower():
+        return False  # GELU = nn.GELU in a class body: a member of an enumeration or namespace
+    if _KEEPERS & set(site.consumer.lower().split("_")):
+        return False
+    if site.key:
+        return _ACTIVATION.search(site.key) is not None
+    return _BUILDER.fullmatch(site.consumer) is not None and _NO_BUILDER.fullmatch(site.consumer) is None
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
@@ -41,7 +60,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         if site.spelling != "reference" or site.form not in _FORMS:
             continue
         row = callables()[site.callee]
-        if not row.keyword or any(word in _KEEPERS for word in site.consumer.lower().split("_")):
+        if not row.keyword or site.guard == "raises" or not _handed_on(site):
             continue
         value, flavour = default_of(row, project.policy)
         found = reach(file, "functools.partial")
@@ -110,6 +129,11 @@ RULE = Rule(
             at="4:16",
         ),
         good("from torch import nn\n\n\ndef count(model):\n    return sum(isinstance(m, nn.GELU) for m in model)\n"),
+        good(
+            "from enum import Enum\nfrom typing import TypeVar, cast\n\nfrom torch import nn\n\n"
+            "T = TypeVar('T', bound=nn.GELU)\n\n\nclass Kind(Enum):\n    GELU = nn.GELU\n\n\n"
+            "def find(model, kind=nn.GELU):\n    return [cast(nn.GELU, m) for m in model if isinstance(m, kind)]\n"
+        ),
         good('from torch import nn\n\nTABLE = {"gelu": nn.GELU, "relu": nn.ReLU}\n'),
         good("from torch import nn\n\n\ndef is_gelu(m: nn.GELU):\n    return type(m) in (nn.GELU,) or m is nn.GELU\n"),
     ),

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 
 from gelu_lint.facts.record import Absent
 from gelu_lint.facts.table import callables, find_absent, refused
-from gelu_lint.fixes import can_choose, default_of, insert
+from gelu_lint.fixes import before, can_choose, default_of, insert
 from gelu_lint.imports import line, reach
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Need, Project, Use
 from gelu_lint.rule import Rule, bad, good, report
@@ -78,22 +78,37 @@ def _fix(file: FileSummary, use: Use, absent: Absent, project: Project) -> Fix |
 
 
 def _renamed(file: FileSummary, use: Use, name: str, project: Project) -> Fix | None:
-    """Write ``name`` for what does not exist; a GELU that it calls gets its default spelled out."""
-    found = reach(file, name)
-    if found is None:
-        return None
-    written, needs = found
-    edits = [Edit(use.callee_span, written)]
+    """Write ``name`` for what does not exist; a GELU that it calls gets its flavour spelled out."""
     row = callables().get(name)
-    if row is not None and row.keyword and use.form == "call":
-        if any(argument.star for argument in use.arguments):
+    given = use.arguments
+    if row is None:
+        # A math function takes its numbers by position only.
+        found = reach(file, name) if not any(a.keyword or a.star for a in given) else None
+        return Fix(f"write {found[0]}", (Edit(use.callee_span, found[0]),), found[1]) if found is not None else None
+    if row.kind == "function" and use.form == "call" and not any(a.keyword != row.keyword for a in given):
+        # Nothing to compute on: what is meant is the module, which has the same name in capitals.
+        row = callables().get("torch.nn.GELU") if row.framework == "torch" else None
+    found = reach(file, row.name) if row is not None else None
+    if row is None or found is None:
+        return None
+    edits = [Edit(use.callee_span, found[0])]
+    if use.form == "call" and row.keyword:
+        by_position = [a for a in given if not a.keyword]
+        inputs = 0 if row.kind == "class" else 1
+        if any(a.star for a in given) or any(a.keyword and a.keyword not in row.parameters for a in given):
             return None
-        given = any(argument.keyword == row.keyword for argument in use.arguments)
-        by_position = row.kind == "class" and use.arguments
-        edit = insert(use.slot, row.keyword, default_of(row, project.policy)[0], use.quote)
-        if not given and not by_position and edit is not None and can_choose(row, project):
+        if len(by_position) > inputs:
+            choice = by_position[inputs]
+            if len(by_position) > inputs + 1 or not choice.literal or not row.flavour_of(choice.value):
+                return None
+            if row.keyword_only:
+                edits.append(before(choice.span, f"{row.keyword}="))
+        elif not any(a.keyword == row.keyword for a in given):
+            edit = insert(use.slot, row.keyword, default_of(row, project.policy)[0], use.quote)
+            if edit is None or not can_choose(row, project):
+                return None
             edits.append(edit)
-    return Fix(f"write {written}", tuple(edits), needs)
+    return Fix(f"write {found[0]}", tuple(edits), found[1])
 
 
 def evidence() -> None:
@@ -140,6 +155,16 @@ RULE = Rule(
             fixed='import torch\n\n\ndef block(x):\n    return torch.nn.functional.gelu(x, approximate="none")\n',
         ),
         bad(
+            "import torch.nn.functional as F\nfrom torch import nn\n\nact = F.GELU()\n",
+            at="4:7",
+            fixed='import torch.nn.functional as F\nfrom torch import nn\n\nact = nn.GELU(approximate="none")\n',
+        ),
+        bad(
+            "import torch\n\n\ndef block(x):\n    return torch.gelu(x, 'tanh')\n",
+            at="5:12",
+            fixed="import torch\n\n\ndef block(x):\n    return torch.nn.functional.gelu(x, approximate='tanh')\n",
+        ),
+        bad(
             "from torch.nn import Gelu\n\nact = Gelu\n",
             at="1:22",
             fixed="from torch.nn import GELU as Gelu\n\nact = Gelu\n",
@@ -172,6 +197,7 @@ RULE = Rule(
             "import torch\n\n\ndef block(x):\n    if hasattr(torch, 'gelu'):\n        return torch.gelu(x)\n"
             "    return torch.nn.functional.gelu(x, approximate='none')\n"
         ),
+        good("import math\n\nimport numpy as np\n\nnp.math = math\n\n\ndef gelu(x):\n    return x * np.math.erf(x)\n"),
         good("import numpy as np\n\nerf = np.math.erf\n", dependencies=("numpy<1.25",)),
     ),
     evidence=evidence,

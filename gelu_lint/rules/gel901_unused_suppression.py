@@ -64,6 +64,7 @@ RULE = Rule(
         ),
         good("from torch import nn\n\nact = nn.GELU()  # noqa: GEL001\n"),
         good("from torch import nn\n\nact = nn.GELU(\n)  # gelu-lint: ignore[GEL001] the paper's\n"),
+        good("gelu = 1  # noqa: GELU001\n"),
         good("HELP = 'gelu: write # noqa: GEL001 at the end'\n"),
     ),
     late=True,

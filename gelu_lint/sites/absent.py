@@ -55,7 +55,8 @@ class Absences:
         last = last_name(node.func)
         if last not in self._last or "gelu" in last.lower():
             return
-        for full in self._names.resolve(node.func, self._walk.moment) - self._names.patched:
+        names = self._names.resolve(node.func, self._walk.moment)
+        for full in names if not self._names.is_patched(names) else ():
             if full in refused():
                 self._refused(node, full, refused()[full])
             elif full in tensor_only() and node.args and all(self._number(a.value) for a in node.args):
@@ -79,7 +80,7 @@ class Absences:
         if path and type(path[-1]).__name__ in ("AssignTarget", "AnnAssign", "Del"):
             return
         names = self._names.resolve(node, self._walk.moment)
-        if names & self._names.patched or len(names) != 1:
+        if len(names) != 1 or self._names.is_patched(names):
             return
         (full,) = names
         if find_absent(full) is not None:
@@ -98,7 +99,7 @@ class Absences:
         prefix = ".".join(reversed(parts))
         for alias in node.names:
             full = f"{prefix}.{last_name(alias.name)}"
-            if find_absent(full) is not None and full not in self._names.patched:
+            if find_absent(full) is not None and not self._names.is_patched(frozenset({full})):
                 form = "sole" if len(node.names) == 1 else "import"
                 self._add("absent", full, last_name(alias.asname.name) if alias.asname else "", form, alias.name,
                           node.module, None)  # fmt: skip

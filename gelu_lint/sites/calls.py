@@ -82,6 +82,8 @@ class Calls:
         if not (isinstance(value, Call) and last_name(value.func) == "super"):
             return
         owner = next((a for a in reversed(self._walk.path) if isinstance(a, ClassDef)), None)
+        if value.args and (owner is None or last_name(value.args[0].value) != owner.name.value):
+            return  # super(Other, self) goes past what this class derives from
         if owner is None or len(owner.bases) != 1 or self._names.behaviour(owner) - {"__init__", "__new__"}:
             return
         row = self._row(owner.bases[0].value)
@@ -93,7 +95,7 @@ class Calls:
         if not last or not (last in self._last or (isinstance(node, Name) and last in self._aliases)):
             return None
         names = self._names.resolve(node, self._walk.moment)
-        if not names or names & self._names.patched:
+        if not names or self._names.is_patched(names):
             return None
         return find(names)
 

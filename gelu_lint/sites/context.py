@@ -46,10 +46,21 @@ from gelu_lint.tree.nodes import (
 from gelu_lint.tree.walk import Moment, Walk
 
 #: Calls that ask about a class or function instead of using it.
-_QUESTIONS = ("isinstance", "issubclass", "hasattr", "getattr", "signature", "getsource", "type", "id", "is_dataclass")
-_RAISES = ("raises", "suppress", "assertRaises", "assertRaisesRegex", "assertWarns", "warns")
+_QUESTIONS = (
+    *("isinstance", "issubclass", "hasattr", "getattr", "signature", "getsource", "type", "id", "is_dataclass"),
+    *("super", "isclass", "getdoc", "getmodule", "help", "print", "repr", "str", "vars", "dir", "callable", "hash"),
+    *("cast", "wraps", "update_wrapper", "create_autospec", "delattr", "serialize", "object", "patch", "param"),
+)
+_RAISES = (
+    *("raises", "suppress", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns", "warns"),
+    *("check_raises", "raises_regex"),
+)
 _CAUGHT = ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "RuntimeError", "ValueError")
 _CAUGHT_ALL = ("Exception", "BaseException")
+
+#: Constants that hold the answer to a question about what is installed: HAS_GELU, IS_NUMPY_2, TORCH_GE_112.
+_FLAG = re.compile(r"_?(?:HAS|HAVE|IS|SUPPORTS?|WITH)(?:_[A-Z0-9_]+)?$|[A-Z0-9_]*_(?:GE|GT|LE|LT)_?[A-Z0-9_]*$")
+_EXPECTED = ("xfail", "skipif", "skipIf", "skipUnless", "expectedFailure")
 
 #: Keywords that name what an activation is for, rather than which one it is.
 _NONLINEARITY = re.compile(r"(^|_)(act|activation|nonlinearity|non_linearity)(_|$)")
@@ -216,6 +227,9 @@ class Guards:
                 found = "raises" if any(name in _RAISES for name in names) else ""
             elif isinstance(parent, Call):
                 found = "raises" if last_name(parent.func) in _RAISES else ""
+            elif isinstance(parent, FunctionDef) and child is parent.body:
+                expected = {word for decorator in parent.decorators for word in _words(decorator)}
+                found = "raises" if expected & {*_EXPECTED} else ""
             elif isinstance(parent, (Module, IndentedBlock)):
                 if id(parent) not in self._early:
                     self._early[id(parent)] = _left_early(parent.body)
@@ -236,6 +250,8 @@ def _catches(node: Try | TryStar) -> bool:
 def _tests(test: CSTNode) -> str:
     words = [word.lower() for word in _words(test)]
     if "hasattr" in words or "getattr" in words:
+        return "hasattr"
+    if "dir" in words or any(_FLAG.match(word) for word in _words(test)):
         return "hasattr"
     return "version" if any("version" in word or word in ("torch_ge", "torch_lt") for word in words) else ""
 

@@ -33,6 +33,7 @@ class Draft:
         self._text, self._rows, self._statements, self._offsets = text, rows, statements, offsets
         self._starts = [row for row, _ in statements]
         self._quote = ""
+        self._ends: list[str] = []
 
     def start(self, node: CSTNode) -> int:
         """Offset of the first character of ``node``."""
@@ -73,8 +74,10 @@ class Draft:
 
     def newline_before(self, offset: int) -> str:
         """The line end of the line before the one at ``offset``."""
-        start = self._rows[self._position(offset)[0] - 1]
-        return "\r\n" if self._text[max(0, start - 2) : start] == "\r\n" else self._text[start - 1 : start] or "\n"
+        row = self._position(offset)[0]
+        if not self._ends:
+            self._ends = _ENDS.findall(self._whole)  # the parsed text has LF for a lone CR
+        return self._ends[row - 2] if 2 <= row <= len(self._ends) + 1 else "\n"
 
     def line_end(self, offset: int) -> int:
         """Offset of the line end of the line at ``offset``."""

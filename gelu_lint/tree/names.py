@@ -76,6 +76,10 @@ class Names:
         self.patched.update(names)
         self.patched.update(owner for owner, _, last in (n.rpartition(".") for n in names) if last in _BEHAVIOUR)
 
+    def is_patched(self, names: frozenset[str]) -> bool:
+        """Whether the file assigns to any of ``names``, or to what holds it."""
+        return any(name == patch or name.startswith(patch + ".") for name in names for patch in self.patched if patch)
+
     def resolve(self, node: cst.CSTNode, moment: Moment, depth: int = 0) -> frozenset[str]:
         """The full public names that ``node`` may refer to at ``moment``; empty where it is not known for sure."""
         attributes: list[str] = []
@@ -472,5 +476,10 @@ class _Binder:
                 self._bind_target(item, None)
 
     def visit_Call(self, node: cst.Call) -> None:
-        if last_name(node.func) == "setattr" and len(node.args) >= 3 and text_of(node.args[1].value):
-            self.set_attributes.append((node.args[0].value, text_of(node.args[1].value), self.walk.moment))
+        # setattr, monkeypatch.setattr and mock.patch.object name an object and an attribute, or one dotted string.
+        literals = [text_of(arg.value) for arg in node.args[:2]]
+        if last_name(node.func) in ("setattr", "object", "patch") and literals:
+            if literals[0]:
+                self.names.patched.add(literals[0])
+            elif literals[-1]:
+                self.set_attributes.append((node.args[0].value, literals[-1], self.walk.moment))
