@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from gelu_lint.imports import candidates, import_edit
-from gelu_lint.model import Bound, Directive, Fault, FileSummary, Finding, Project, Site, Span, Use
+from gelu_lint.model import Bound, Directive, Fault, FileSummary, Finding, Project, Span, Use
 from gelu_lint.scan import Scan, Statement, scan
 from gelu_lint.screen import NEEDLES
 from gelu_lint.skeleton import skeleton
@@ -70,6 +70,7 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
     from gelu_lint.sites.absent import Absences
     from gelu_lint.sites.calls import Calls
     from gelu_lint.sites.draft import Draft
+    from gelu_lint.sites.formulas import Formulas
     from gelu_lint.tree.names import Names
     from gelu_lint.tree.parse import Unparsable, parse
     from gelu_lint.tree.place import offsets
@@ -80,9 +81,9 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
         module = parse(text)
         names = Names(module)
         walk = Walk(module, names.scopes)
-        calls, absences = Calls(walk, names), Absences(walk, names)
-        walk.run((calls, absences))
-        wanted = [*calls.nodes(), *absences.nodes()]
+        calls, absences, formulas = Calls(walk, names), Absences(walk, names), Formulas(walk, names)
+        walk.run((calls, absences, formulas))
+        wanted = [*calls.nodes(), *absences.nodes(), *formulas.nodes()]
         placed = offsets(module, wanted, text) if wanted else {}
     except Unparsable as fault:
         return _unparsable(summary, source, fault.row, fault.column, fault.message)
@@ -94,7 +95,7 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
     taken = (names.taken | _loosely_bound(source, text)) & wanted_names
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     bound = tuple(Bound(name, target) for name, target in at_hand)
-    sites: tuple[Site, ...] = tuple(calls.sites(draft))
+    sites = tuple(sorted((*calls.sites(draft), *formulas.sites(draft)), key=lambda site: site.span))
     uses: tuple[Use, ...] = (*calls.uses(draft), *absences.uses(draft))
     return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)))
 

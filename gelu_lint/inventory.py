@@ -54,9 +54,9 @@ def _table(sites: _Sites) -> Iterator[str]:
             f"{printable(path)}:{site.span.row}:{site.span.column + 1}",
             site.flavour,
             "explicit" if site.explicit else "implicit",
-            site.framework,
+            site.framework or "-",
             site.form,
-            printable(site.written),
+            printable(" ".join(site.written.split())),
         )
         for path, site in sites
     ]
@@ -82,7 +82,7 @@ def _row(path: str, site: Site) -> dict[str, object]:
         "symbol": site.symbol or None,
         "framework": site.framework,
         "spelling": site.spelling,
-        "callee": site.callee,
+        "callee": site.callee or None,
         "flavour": site.flavour,
         "parameter": site.parameter,
         "explicit": site.explicit,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-#: Lower-case words without which no rule can speak: the name, and the cubic coefficient of the tanh form. ``in`` on
+#: Lower-case words without which no rule can speak: the names, and the constants that only a GELU has. ``in`` on
 #: lowered bytes beats any regex alternation.
-NEEDLES = ("gelu", "0.0447")
+NEEDLES = ("gelu", "geglu", "0.0447", "1.702")
 
 _BYTES = tuple(needle.encode() for needle in NEEDLES)
 _CODES = re.compile(rb"(?:noqa|gelu-lint).*\bgel")

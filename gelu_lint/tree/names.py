@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import libcst as cst
@@ -58,6 +59,7 @@ class Names:
         self.scopes: dict[int, Scope] = {}
         self.module_scope: Scope
         self.patched: set[str] = set()
+        self.attributes: dict[tuple[int, str], list[tuple[cst.BaseExpression, Moment]]] = {}
         self._meanings: dict[int, frozenset[str]] = {}
         walk = Walk(module, self.scopes)
         self.module_scope = walk.scope
@@ -102,8 +104,15 @@ class Names:
 
     def constant(self, node: cst.CSTNode, moment: Moment, depth: int = 0) -> cst.CSTNode | None:
         """The expression that a name stands for, where one binding alone gives its value; None otherwise."""
-        if not isinstance(node, cst.Name) or depth > _DEPTH:
+        binding = self.single(node, moment) if isinstance(node, cst.Name) and depth <= _DEPTH else None
+        if binding is None:
             return None
+        if isinstance(binding.node, cst.Name) and binding.node.value not in _SINGLETONS:
+            return self.constant(binding.node, binding.moment, depth + 1)
+        return binding.node
+
+    def single(self, node: cst.Name, moment: Moment) -> Binding | None:
+        """The one binding by an expression that ``node`` surely has at ``moment``; None if there may be another."""
         view = self._find(node.value, moment)
         if view is None or node.value in view.scope.remote:
             return None
@@ -112,11 +121,22 @@ class Names:
             if binding is not None or found.kind not in ("value", "none"):
                 return None
             binding = found
-        if binding is None or not _surely_bound(view, binding):
+        return binding if binding is not None and _surely_bound(view, binding) else None
+
+    def attribute(self, node: cst.Attribute, moment: Moment) -> tuple[cst.BaseExpression, Moment] | None:
+        """What ``self.name`` is set to, where the class around ``moment`` sets it in one place alone."""
+        owner = _class_of(moment.scope)
+        if last_name(node.value) != "self" or owner is None:
             return None
-        if isinstance(binding.node, cst.Name) and binding.node.value not in _SINGLETONS:
-            return self.constant(binding.node, binding.moment, depth + 1)
-        return binding.node
+        values = self.attributes.get((id(owner), node.attr.value), [])
+        return values[0] if len(values) == 1 else None
+
+    def version(self, node: cst.Name, moment: Moment) -> tuple[int, ...]:
+        """What tells one value of a name from another: the places of the bindings that it may have at ``moment``."""
+        view = self._find(node.value, moment)
+        if view is None:
+            return ()
+        return tuple(found.moment.order for found in islice(_reaching(view.scope.bindings[node.value], view), _MANY))
 
     def at_hand(self) -> dict[str, str]:
         """Names that the top level surely imports before it uses a GELU, and that nothing else in the file binds."""
@@ -322,6 +342,14 @@ def _surely_bound(view: _View, binding: Binding) -> bool:
     return view.scope.kind != "class" or (binding.moment.order < view.order and arms == view.blocks[: len(arms)])
 
 
+def _class_of(scope: Scope) -> Scope | None:
+    """The innermost class scope at or around ``scope``."""
+    at: Scope | None = scope
+    while at is not None and at.kind != "class":
+        at = at.parent
+    return at
+
+
 class _Binder:
     """Collects the bindings of every scope."""
 
@@ -378,6 +406,13 @@ class _Binder:
     def leave_Assign(self, node: cst.Assign) -> None:
         for target in node.targets:
             self._bind_target(target.target, node.value)
+            self._own_attribute(target.target, node.value)
+
+    def _own_attribute(self, target: cst.CSTNode, value: cst.BaseExpression) -> None:
+        owner = _class_of(self.walk.scope)
+        if isinstance(target, cst.Attribute) and last_name(target.value) == "self" and owner is not None:
+            values = self.names.attributes.setdefault((id(owner), target.attr.value), [])
+            values.append((value, self.walk.moment))
 
     def leave_AnnAssign(self, node: cst.AnnAssign) -> None:
         if node.value is not None or self.walk.scope.kind == "function":

@@ -1,0 +1,120 @@
+"""GELUs typed by hand are told by their values, however they are spelled; what is no GELU stays out."""
+
+from __future__ import annotations
+
+import pytest
+
+from gelu_lint.engine import WHOLE, summarise
+from gelu_lint.model import Site
+from gelu_lint.source import decode
+
+HEAD = (
+    "import math\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\nimport scipy.special\n"
+    "import tensorflow as tf\nimport torch\nimport torch.nn.functional as F\nfrom math import pi, sqrt\n"
+    "from scipy.stats import norm\nfrom torch import nn\n"
+)
+
+
+def formulas(code: str) -> list[Site]:
+    sites = summarise(decode("model.py", (HEAD + code).encode()), WHOLE).sites
+    return [site for site in sites if site.spelling == "formula"]
+
+
+def indented(body: str) -> str:
+    return "def act(x):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+
+
+GELUS = {
+    "erf": [
+        "return x * 0.5 * (1.0 + torch.erf(x / math.sqrt(2.0)))",
+        "return 0.5 * x * (1 + (x / sqrt(2)).erf())",
+        "return 0.5 * x * torch.erfc(-x / 2**0.5)",
+        "return x * norm.cdf(x)",
+        "return x * scipy.special.ndtr(x)",
+        "return x * (scipy.special.erf(x * 0.70710678) + 1) / 2",
+        "return tf.multiply(x, 0.5 * (1.0 + tf.math.erf(x / tf.sqrt(2.0))))",
+        "return x.mul(0.5).mul(torch.erf(x.div(1.41421)).add(1))",
+        "cdf = 0.5 * (1.0 + torch.erf(x / np.sqrt(2.0)))\nreturn x * cdf",
+        "z = x.float()\nreturn (z * 0.5 * (1.0 + torch.erf(z / math.sqrt(2.0)))).type_as(x)",
+        "y = jax.lax.erf(x / jnp.sqrt(2.0).astype(x.dtype))\nreturn jnp.array(x * (y + 1) / 2, dtype=x.dtype)",
+    ],
+    "tanh": [
+        "return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * torch.pow(x, 3))))",
+        "return 0.5 * x * (1.0 + torch.tanh(x * 0.7978845608 * (1.0 + 0.044715 * x * x)))",
+        "return x * torch.sigmoid(2 * sqrt(2 / pi) * (x + 0.044715 * x**3))",
+        "u = sqrt(2 / pi) * (x + 0.0447 * x * x * x)\nreturn x * (1 - 1 / (1 + torch.exp(2 * u)))",
+        "u = 0.79788456 * x * (1 + 0.044715 * x * x)\nt = torch.tanh(u)\nreturn 0.5 * x * (t + 1)",
+        "return 0.5 * x * (1 + nn.Tanh()(sqrt(2 / pi) * (x + 0.044715 * torch.square(x) * x)))",
+    ],
+    "quick": [
+        "return x * torch.sigmoid(1.702 * x)",
+        "return x / (1 + np.exp(-1.702 * x))",
+        "return jax.nn.sigmoid(x * 1.702) * x",
+        "k = 1.702\nreturn torch.mul(x, F.sigmoid(k * x))",
+    ],
+}
+CASES = [(flavour, body) for flavour, bodies in GELUS.items() for body in bodies]
+
+
+@pytest.mark.parametrize(("flavour", "body"), CASES)
+def test_every_spelling_is_the_function_that_it_computes(flavour: str, body: str) -> None:
+    (site,) = formulas(indented(body))
+    assert (site.flavour, site.explicit, site.symbol) == (flavour, True, "act")
+
+
+@pytest.mark.parametrize(
+    ("body", "flavour"),
+    [
+        ("a, b = x.chunk(2, -1)\nreturn (a * 0.5 * (1 + torch.erf(a / sqrt(2)))) * b", "erf"),
+        ("a, b = x.chunk(2, -1)\nreturn b * a * torch.sigmoid(1.702 * a)", "quick"),
+        ("x = bias + x\nreturn x * 0.5 * (1 + torch.erf(x / sqrt(2)))", "erf"),
+        ("x = x / 3\nreturn x * 0.5 * (1 + torch.erf(x / sqrt(2)))", "erf"),
+        ("h = self.proj(x)\nreturn x + h * torch.sigmoid(1.702 * h)", "quick"),
+        ("return 0.5 * self.h * (1 + torch.erf(self.h / sqrt(2)))", "erf"),
+        ("return x[0] * torch.sigmoid(1.702 * x[0])", "quick"),
+    ],
+)
+def test_gates_sums_and_compound_unknowns(body: str, flavour: str) -> None:
+    (site,) = formulas(indented(body))
+    assert site.flavour == flavour
+
+
+def test_constants_of_the_module_and_of_the_object() -> None:
+    code = (
+        "ROOT = math.sqrt(2 / math.pi)\n\n\nclass Act(nn.Module):\n    def __init__(self):\n"
+        "        self.c = math.sqrt(2 / math.pi)\n\n    def forward(self, x):\n"
+        "        return 0.5 * x * (1 + torch.tanh(self.c * (x + 0.044715 * x**3)))\n\n    def other(self, x):\n"
+        "        return 0.5 * x * (1 + torch.tanh(ROOT * (x + 0.044715 * x**3)))\n"
+    )
+    assert [site.flavour for site in formulas(code)] == ["tanh", "tanh"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return x * torch.sigmoid(x)",
+        "return x * torch.sigmoid(beta * x)",
+        "return x * torch.sigmoid(1.702 * y)",
+        "return 0.5 * (1 + torch.erf(x / sqrt(2)))",
+        "return torch.sigmoid(1.702 * x)",
+        "return x * torch.tanh(F.softplus(x))",
+        "return (mu - best) * scipy.special.ndtr((mu - best) / sigma)",
+        "a = x\nx = f(x)\nreturn a * torch.sigmoid(1.702 * x)",
+        "return x * torch.sigmoid(1.702 * x.detach_me())",
+        "return x * norm.pdf(x)",
+        "return x * 10**10**10 * torch.erf(x)",
+        "return " + " * ".join(["x"] * 90) + " * torch.erf(x)",
+    ],
+)
+def test_what_is_no_gelu_stays_out(body: str) -> None:
+    assert formulas(indented(body)) == []
+
+
+def test_rebinding_in_a_branch_is_not_followed() -> None:
+    body = "k = 1.702\nif flag:\n    k = 1.0\nreturn x * torch.sigmoid(k * x)"
+    assert formulas(indented(body)) == []
+
+
+def test_a_chain_of_doublings_is_bounded() -> None:
+    lines = ["y0 = x"] + [f"y{n + 1} = y{n} * y{n}" for n in range(60)]
+    assert formulas(indented("\n".join([*lines, "return x * torch.erf(y60)"]))) == []
