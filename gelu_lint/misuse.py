@@ -28,9 +28,9 @@ class Misuse(NamedTuple):
 
 def misuse(site: Site) -> Misuse | None:
     """The first wrong argument of a call, None if the call is right as far as its text shows."""
-    row = callables()[site.callee]
     if site.form not in ("call", "partial", "super"):
         return None
+    row = callables()[site.callee]
     positional = [argument for argument in site.arguments if not argument.keyword]
     stars = any(argument.star for argument in site.arguments)
     for argument in site.arguments:
