@@ -361,7 +361,7 @@ def test_places_are_those_of_ast_in_real_files() -> None:
             return Span(node.lineno, start, node.end_lineno, end)
 
         calls = {place(n): n for n in ast.walk(tree) if isinstance(n, ast.Call)}
-        names = {place(n) for n in ast.walk(tree) if isinstance(n, (ast.Name, ast.Attribute))}
+        names = {place(n) for n in ast.walk(tree) if isinstance(n, (ast.Name, ast.Attribute, ast.BinOp))}
         statements = [(s.lineno, s.end_lineno) for s in ast.walk(tree) if isinstance(s, ast.stmt)]
         statements += [(d.lineno, d.end_lineno) for s in ast.walk(tree) for d in getattr(s, "decorator_list", ())]
         for found in summarise(source).sites:
