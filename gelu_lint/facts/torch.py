@@ -62,6 +62,8 @@ ABSENT = (
             ("torch.nn", "gelu", "torch.nn.functional.gelu"),
             ("torch.nn", "GeLU", "torch.nn.GELU"),
             ("torch.nn.modules.activation", "Gelu", "torch.nn.GELU"),
+            ("torch.nn", "GEGLU", ""),
+            ("torch.nn.functional", "geglu", ""),
             ("torch.nn.functional", "GELU", "torch.nn.functional.gelu"),
             ("torch.nn.functional", "Gelu", "torch.nn.functional.gelu"),
             ("torch.nn.functional", "GeLU", "torch.nn.functional.gelu"),

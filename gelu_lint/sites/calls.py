@@ -92,7 +92,8 @@ class Calls:
 
     def _row(self, node: CSTNode) -> Callable | None:
         last = last_name(node)
-        if not last or not (last in self._last or (isinstance(node, Name) and last in self._aliases)):
+        by_string = isinstance(node, Call) and last_name(node.func) == "getattr"
+        if not by_string and not (last in self._last or (isinstance(node, Name) and last in self._aliases)):
             return None
         names = self._names.resolve(node, self._walk.moment)
         if not names or self._names.is_patched(names):
