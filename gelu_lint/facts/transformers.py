@@ -36,6 +36,10 @@ CALLABLES = (
         "transformers/models/bloom/modeling_bloom.py of 5.24.0",
     ),
     Callable(
+        "transformers.models.evolla.modeling_evolla.gelu", "transformers", "function", "erf",
+        "transformers/models/evolla/modeling_evolla.py of 5.24.0",
+    ),
+    Callable(
         "transformers.models.esm.modeling_esm.gelu", "transformers", "function", "erf",
         "transformers/models/esm/modeling_esm.py of 5.24.0",
     ),

@@ -1,4 +1,4 @@
-"""Libraries on PyTorch whose GELUs have one flavour each and nothing to choose: read in the versions that are named.
+"""Libraries whose GELUs have one flavour each and nothing to choose: read in the versions that are named.
 
 Some names say another flavour than they compute: fairseq's ``gelu_accurate`` is tanh, NeMo's ``ApproxGELUActivation``
 and torchmultimodal's ``SiLU`` are quick. ``gelu`` of one package may be erf in one module and tanh in the next.
@@ -11,6 +11,9 @@ from gelu_lint.facts.record import Callable
 _ROWS = (
     # framework, version, module, kind, {flavour: names}
     ("allennlp", "2.10.1", "allennlp.nn.activations", "class", {"tanh": "GeluNew GeluFast"}),
+    ("bert4keras", "", "bert4keras.backend", "function", {"erf": "gelu_erf", "tanh": "gelu_tanh"}),
+    ("colossalai", "", "colossalai.kernel.jit.bias_gelu", "function", {"tanh": "bias_gelu"}),
+    ("deepspeed", "", "deepspeed.sequence.fpdt_layer", "function", {"tanh": "bias_gelu"}),
     ("esm", "2.0.0", "esm.modules", "function", {"erf": "gelu"}),
     ("espnet", "", "espnet2.asr.encoder.beats_encoder", "function", {"erf": "gelu", "tanh": "gelu_accurate"}),
     ("fairseq", "0.12.2", "fairseq.modules.gelu", "function", {"erf": "gelu", "tanh": "gelu_accurate"}),
@@ -21,6 +24,9 @@ _ROWS = (
     ("mmpretrain", "1.2.0", "mmpretrain.models.multimodal.chinese_clip.bert", "function",
      {"erf": "gelu", "tanh": "gelu_new"}),
     ("mmpretrain", "1.2.0", "mmpretrain.models.utils.clip_generator_helper", "class", {"quick": "QuickGELU"}),
+    ("nanotron", "", "nanotron.nn.activations", "class",
+     {"tanh": "PytorchGELUTanh NewGELUActivation FastGELUActivation AccurateGELUActivation", "erf": "GELUActivation",
+      "quick": "QuickGELUActivation", "clipped": "ClippedGELUActivation"}),
     ("nemo", "", "nemo.utils.megatron_utils", "function", {"quick": "ApproxGELUActivation"}),
     ("open_clip", "3.3.0", "open_clip.transformer", "class", {"quick": "QuickGELU"}),
     ("pytorch_pretrained_bert", "0.6.2", "pytorch_pretrained_bert.modeling", "function", {"erf": "gelu"}),
