@@ -34,7 +34,7 @@ _FORMS = {"default": "the default of", "argument": "the argument", "attribute": 
 _ACTIVATION = re.compile(r"act|nonlin|non_lin|fn|func|layer|gelu|ffn|mlp", re.IGNORECASE)
 #: What a callable is called that builds a layer from the activation that it is handed by position.
 _BUILDER = re.compile(r"[A-Z][A-Za-z0-9]*[a-z]|.*(?:act|mlp|ffn|block|layer|head|net)", re.DOTALL)
-_NO_BUILDER = re.compile(r".*(?:Error|Exception|Warning|Mock|Type|TypeVar|Enum)", re.DOTALL)
+_NO_BUILDER = re.compile(r".*(?:Error|Exception|Warning|Mock|Type|TypeVar|Enum|Info|Spec|Case|Entry)", re.DOTALL)
 #: Calls that look at what they get, or file it under a name, rather than use it as an activation.
 _KEEPERS = frozenset(
     (
