@@ -18,9 +18,7 @@ _ENDS = re.compile(r"\r\n|\r|\n")
 _FUTURE = re.compile(r"from[ \t]+__future__\b")
 _STRING = re.compile(r"\(*[rRuUbB]*[\x22\x27]")
 #: Comments and strings, in which a semicolon parts no statements.
-_QUIET = re.compile(
-    r"#[^\r\n]*|\x27{3}(?:.|\n|\r)*?\x27{3}|\x22{3}(?:.|\n|\r)*?\x22{3}|\x27[^\x27\n]*\x27|\x22[^\x22\n]*\x22"
-)
+_QUIET = re.compile(r"#[^\r\n]*|\x27{3}[\s\S]*?\x27{3}|\x22{3}[\s\S]*?\x22{3}|\x27[^\x27\n]*\x27|\x22[^\x22\n]*\x22")
 _TOP = re.compile(r"(?:from|import)\s+(\w+)")
 _FORM_FEED = re.compile(r"[ \t\f]*\f")
 _MAY_BIND = re.compile(
