@@ -45,7 +45,7 @@ def table(rules: tuple[Rule, ...], output: str) -> Iterator[str]:
         rows = [
             {
                 "code": r.code, "name": r.name, "summary": r.summary, "fix": r.fix, "severity": r.severity,
-                "policy": r.policy, "opt_in": r.opt_in, "project": r.project,
+                "policy": r.policy, "opt_in": r.opt_in,
             }
             for r in rules
         ]  # fmt: skip

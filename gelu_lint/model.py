@@ -226,11 +226,10 @@ class FileSummary(NamedTuple):
 
 
 class Project(NamedTuple):
-    """What the project decided and declared. ``files`` is None in a partial run."""
+    """What the project decided and declared."""
 
     policy: str = ""
     declared: tuple[tuple[str, tuple[int, ...] | None, tuple[int, ...] | None, bool], ...] = ()
-    files: tuple[FileSummary, ...] | None = None
 
     def floor(self, package: str) -> tuple[int, ...] | None:
         """The lowest version of ``package`` that the project accepts, None where it does not say."""

@@ -56,7 +56,6 @@ class Rule(NamedTuple):
     evidence   runs the framework and asserts the harm of the bad example and its absence in the fixed one
     policy     the rule enforces a chosen policy, rather than showing a harm
     opt_in     off unless selected by name
-    project    needs the summaries of all files
     needs_policy  says nothing where the project has set no policy
     late       judges what other rules found (suppressions), so it runs after them
     """
@@ -72,7 +71,6 @@ class Rule(NamedTuple):
     evidence: Callable[[], None] = _nothing
     policy: bool = False
     opt_in: bool = False
-    project: bool = False
     late: bool = False
     needs_policy: bool = False
 

@@ -52,7 +52,7 @@ _SIBLINGS = {
 _SIGNS = {"add": "+", "sub": "−", "ndtr": "Φ", "sigmoid": "σ"}
 _SCALING = {"mul", "div", "neg"}
 _PRODUCTS = {"mul": ("×", "÷"), "div": ("÷", "×")}
-_GATES = {"tanh", "erf", "erfc", "ndtr", "sigmoid", "exp", "exp2", "expm1"}
+GATES = {"tanh", "erf", "erfc", "ndtr", "sigmoid", "exp", "exp2", "expm1"}
 _TERMS: tuple[tuple[str, Callable[[float], float]], ...] = (
     ("`1 +`", lambda x: 1.0),
     ("`− 1`", lambda x: -1.0),
@@ -322,7 +322,7 @@ def _allowed(edit: _Edit, family: str, search: _Search) -> bool:
 
 
 def near(program: Sequence[Step], column: Column, family: tuple[str, float] | None) -> Identity | None:
-    if len(program) > MAX_STEPS or not any(step.op in _GATES for step in program):
+    if len(program) > MAX_STEPS or not any(step.op in GATES for step in program):
         return None
     search = _Search(program)
     for edit in search.edits():

@@ -60,7 +60,7 @@ def _message(site: Site, row: Callable, wrong: Misuse) -> str:
     error = (row.error if string else row.type_error or row.error) or "TypeError"
     text = wrong.argument.text
     if wrong.kind == "position":
-        return f"{site.written} takes {row.keyword} by keyword only; {text} by position raises TypeError"
+        return f"{site.written} takes {row.keyword} by keyword only; {text} by position raises"
     if wrong.kind == "keyword":
         return f"{site.written} has no argument {wrong.argument.keyword}: the call raises"
     if wrong.kind == "dummy":

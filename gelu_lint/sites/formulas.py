@@ -9,6 +9,7 @@ from gelu_lint.model import Site
 from gelu_lint.numerics.identify import settle
 from gelu_lint.numerics.ir import Expr
 from gelu_lint.numerics.match import Identity
+from gelu_lint.numerics.near import GATES
 from gelu_lint.sites.context import Around, Guards, role, tested
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.lowering import Lowering, atoms, factors, operations, over, product
@@ -18,7 +19,6 @@ from gelu_lint.tree.walk import Moment, Walk
 
 _PRODUCTS = ("Multiply", "Divide")
 _CALLS = ("mul", "mul_", "multiply", "mul_rn")
-_GATES = {"erf", "erfc", "ndtr", "tanh", "sigmoid", "exp", "expm1", "exp2"}
 _GELUS = ("erf", "tanh", "quick", "gelu_t", "clipped")
 _MOST_KEPT = 4
 
@@ -92,7 +92,7 @@ class Formulas:
 
 def _gelu(expr: Expr) -> Identity | None:
     """What a product computes of one of its atoms, if that is a GELU: ``gelu(x) * gate`` holds the GELU of x."""
-    if not operations(expr) & _GATES:
+    if not operations(expr) & GATES:
         return None
     unknowns = sorted(atoms(expr))
     if len(unknowns) == 1:
@@ -101,7 +101,7 @@ def _gelu(expr: Expr) -> Identity | None:
     for atom in unknowns[:_MOST_KEPT]:
         own = [part for part in parts if atoms(part) <= {atom}]
         whole = product(own)
-        if operations(whole) & _GATES and atoms(whole) == {atom}:
+        if operations(whole) & GATES and atoms(whole) == {atom}:
             found = _known(settle(over(whole, atom)))
             if found is not None:
                 return found
