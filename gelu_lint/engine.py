@@ -66,9 +66,14 @@ def _fault(row: int, end_row: int, message: str) -> Fault:
 def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> FileSummary:
     """``summary`` with the facts of the statements in ``text``. LibCST is imported here, and only here."""
     from gelu_lint.sites.absent import Absences
+    from gelu_lint.sites.backwards import Backwards
     from gelu_lint.sites.calls import Calls
     from gelu_lint.sites.draft import Draft
     from gelu_lint.sites.formulas import Formulas
+    from gelu_lint.sites.halves import Halves
+    from gelu_lint.sites.impostors import Impostors
+    from gelu_lint.sites.tables import Tables
+    from gelu_lint.sites.tails import Tails
     from gelu_lint.tree.names import Names
     from gelu_lint.tree.parse import Unparsable, parse
     from gelu_lint.tree.place import offsets
@@ -80,8 +85,11 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
         names = Names(module)
         walk = Walk(module, names.scopes)
         calls, absences, formulas = Calls(walk, names), Absences(walk, names), Formulas(walk, names)
-        walk.run((calls, absences, formulas))
-        wanted = [*calls.nodes(), *absences.nodes(), *formulas.nodes()]
+        impostors, backwards = Impostors(walk, names), Backwards(walk, names)
+        halves, tails, tables = Halves(walk, names), Tails(walk, names), Tables(walk, names)
+        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables)
+        walk.run(visitors)
+        wanted = [node for visitor in visitors for node in visitor.nodes()]
         placed = offsets(module, wanted, text) if wanted else {}
     except Unparsable as fault:
         return _unparsable(summary, source, fault.row, fault.column, fault.message)
@@ -93,8 +101,11 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
     taken = (names.taken | _loosely_bound(source, text)) & wanted_names
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     bound = tuple(Bound(name, target) for name, target in at_hand)
-    sites = tuple(sorted((*calls.sites(draft), *formulas.sites(draft)), key=lambda site: site.span))
-    uses: tuple[Use, ...] = (*calls.uses(draft), *absences.uses(draft))
+    typed = [*formulas.sites(draft, halves.contexts()), *backwards.sites(draft)]
+    spans = {site.span for site in typed}
+    others = [site for site in impostors.sites(draft) if site.span not in spans]
+    sites = tuple(sorted((*calls.sites(draft), *typed, *others), key=lambda site: site.span))
+    uses: tuple[Use, ...] = tuple(use for part in (calls, absences, halves, tails, tables) for use in part.uses(draft))
     return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)))
 
 

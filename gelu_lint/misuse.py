@@ -30,7 +30,9 @@ def misuse(site: Site) -> Misuse | None:
     """The first wrong argument of a call, None if the call is right as far as its text shows."""
     if site.form not in ("call", "partial", "super"):
         return None
-    row = callables()[site.callee]
+    row = callables().get(site.callee)
+    if row is None:
+        return None  # another activation that is given out as GELU
     positional = [argument for argument in site.arguments if not argument.keyword]
     stars = any(argument.star for argument in site.arguments)
     for argument in site.arguments:

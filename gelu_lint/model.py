@@ -99,6 +99,49 @@ class Slot(NamedTuple):
     after: str
 
 
+class Formula(NamedTuple):
+    """What is known of a GELU that is typed by hand.
+
+    nearest    the flavour that a near miss is one edit away from, that a clipped, squared or tempered GELU derives
+               from, or whose derivative a backward should be
+    why        what is off, in words; ``right`` is the constant that would be right, if a constant is off, and
+               ``wrong`` where it stands, if that is one place
+    at         where the error is largest
+    several    the same code computes other flavours in other branches, or a parameter chooses
+    atom       source of what it is a function of, "" where that cannot be written at its place
+    deltas     what changes if a built-in takes its place: max |new − old| over all real x, by flavour
+    rewrite    what such a call replaces, "return " before it where that is a whole body; None where none can
+    casts      dtypes that the unknown is cast to inside
+    kernel     the function is compiled for an accelerator, which has no built-in to call
+    own        the built-in of its framework is assigned to in this file, or the file is that framework's own
+    hazards    where its arithmetic fails, by dtype: ("half", x), ("cuda_autocast", x): NaN gradient from x on;
+               ("float32", x), ("float64", x): NaN from x on; ("tail", x): exactly 0 in half precision from x on
+    """
+
+    nearest: str = ""
+    why: str = ""
+    right: float | None = None
+    wrong: Span | None = None
+    at: float = 0.0
+    several: bool = False
+    atom: str = ""
+    deltas: tuple[tuple[str, float | None], ...] = ()
+    rewrite: tuple[Span, str] | None = None
+    casts: tuple[str, ...] = ()
+    kernel: bool = False
+    own: bool = False
+    hazards: tuple[tuple[str, float], ...] = ()
+
+    def delta(self, flavour: str) -> float | None:
+        """What changes if the built-in of ``flavour`` takes its place; rounding counts as 1e-6, None: no bound."""
+        found = dict(self.deltas).get(flavour)
+        return None if found is None else max(found, 1e-6)
+
+    def hazard(self, kind: str) -> float | None:
+        """Where the arithmetic fails, None if it does not or is not known."""
+        return dict(self.hazards).get(kind)
+
+
 class Site(NamedTuple):
     """One place that claims to be, or turns out to be, a GELU.
 
@@ -110,6 +153,9 @@ class Site(NamedTuple):
     tested     names and strings in the tests of the branches around it, within its function
     callee     the canonical public name of what is called or referred to; ``written`` is the text in the file
     flavour    erf, tanh, quick, … of this site as written; unknown where only the run decides or where it raises
+    claims     what it is given out for: names of functions, classes, variables, keys, and "docstring"
+    claimed    the flavours that its nearest claim allows, () where nothing claims a GELU
+    told       the flavour whose formula the docstring gives, ""
     given      how the choosing argument is given: absent, literal, constant (a name for a literal), dynamic, unsure
                (stars may hold it), misplaced (by position, where only the keyword works), or fixed (the callable has
                no such argument)
@@ -138,6 +184,10 @@ class Site(NamedTuple):
     quote: str
     error: float | None = None
     parameter: float | None = None
+    claims: tuple[str, ...] = ()
+    claimed: tuple[str, ...] = ()
+    told: str = ""
+    formula: Formula | None = None
 
     @property
     def explicit(self) -> bool:
@@ -149,7 +199,9 @@ class Use(NamedTuple):
     """Something that a file does around GELUs.
 
     kind       absent (``callee`` does not exist), refused (it refuses the value ``detail``), number (it refuses a
-               Python number; ``detail`` is the function that takes one), compare (something is compared with it)
+               Python number; ``detail`` is the function that takes one), compare (something is compared with it),
+               key (``detail`` is a key of a table that says GELU), fp16 (code runs in half precision: ``detail`` is half or cuda_autocast), tail (a Φ whose small values
+               matter is computed as 1 + …; ``detail`` is what to write)
     form       call, reference, import (``callee`` is the last of several names) or sole (the only name of its import)
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gelu_lint.claims import backward
 from gelu_lint.model import Site
 
 _TEST_FILE = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_[^/]*|[^/]*_tests?|conftest)\.py$")
@@ -26,6 +27,16 @@ def is_test(path: str, symbol: str = "") -> bool:
 def is_reference(symbol: str, key: str = "") -> bool:
     """Whether a name says that this is the reference that others are compared with."""
     return bool(_REFERENCE.search(symbol) or _REFERENCE.search(key))
+
+
+def is_mock(symbol: str) -> bool:
+    """Whether a name says that this stands in for something else."""
+    return bool(words(symbol) & {"fake", "mock", "dummy", "stub"})
+
+
+def is_backward(symbol: str) -> bool:
+    """Whether ``symbol`` (dotted) lies in a function that computes a derivative."""
+    return any(backward(part) for part in symbol.split("."))
 
 
 def is_defined(site: Site) -> bool:

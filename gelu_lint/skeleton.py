@@ -46,6 +46,10 @@ _SILENT = re.compile(
 )
 _FIELDS = re.compile(r"""[fFtT][rR]?['"]""")
 
+#: What half precision shows by; a file is screened by the needles alone.
+HALF_WORDS = ("half()", "float16", "torch.half", "autocast", "fp16", "precision=16", '"16-', "'16-")
+_FORMULA = re.compile(r"tanh|erf|exp|sigmoid|logistic|cdf")
+
 # "match" and "case" may be names: then more is left out than need be.
 _HEADERS = frozenset(
     [
@@ -144,13 +148,24 @@ def _bearers(scan: Scan, part: _Part, needles: tuple[str, ...]) -> list[bool]:
     return found
 
 
+def _halves(scan: Scan, part: _Part, bearers: list[bool]) -> list[bool]:
+    """``bearers``, and in a file whose bearers may hold a formula also the statements that choose half precision."""
+    texts = [part(statement.row, statement.end_row) for statement in scan.statements]
+    if not any(bearer and _FORMULA.search(text) for text, bearer in zip(texts, bearers, strict=True)):
+        return bearers
+    return [
+        bearer or any(word in text for word in HALF_WORDS) for text, bearer in zip(texts, bearers, strict=True)
+    ]
+
+
 def _select(scan: Scan, part: _Part, needles: tuple[str, ...]) -> list[bool]:
     """Which statements to keep: those with a needle or an alias of one, every import (fixes must know which names are
-    at hand), and in turn those that bind what a kept one loads."""
+    at hand), those that make a formula run in half precision, and in turn those that bind what a kept one loads."""
     keep: list[bool] = []
     queue: list[int] = []
     binders: dict[str, list[int]] = {}
-    for i, (statement, bearer) in enumerate(zip(scan.statements, _bearers(scan, part, needles), strict=True)):
+    bearers = _halves(scan, part, _bearers(scan, part, needles))
+    for i, (statement, bearer) in enumerate(zip(scan.statements, bearers, strict=True)):
         keep.append(bearer or statement.kind == "import")
         if keep[i]:
             queue.append(i)

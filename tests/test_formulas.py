@@ -110,8 +110,23 @@ def test_what_is_no_gelu_stays_out(body: str) -> None:
     assert formulas(indented(body)) == []
 
 
-def test_rebinding_in_a_branch_is_not_followed() -> None:
+def test_branches_are_taken_one_by_one() -> None:
     body = "k = 1.702\nif flag:\n    k = 1.0\nreturn x * torch.sigmoid(k * x)"
+    (site,) = formulas(indented(body))
+    assert site.flavour == "quick" and site.formula.several and site.formula.rewrite is None
+
+
+def test_each_branch_is_a_site_of_its_own() -> None:
+    body = (
+        "if exact:\n    cdf = 0.5 * (1 + torch.erf(x / sqrt(2)))\nelse:\n"
+        "    cdf = torch.sigmoid(1.5957691216 * (x + 0.044715 * x**3))\nreturn x * cdf"
+    )
+    sites = formulas(indented(body))
+    assert sorted(site.flavour for site in sites) == ["erf", "tanh"] and all(site.formula.several for site in sites)
+
+
+def test_what_a_loop_binds_is_not_followed() -> None:
+    body = "k = 1.702\nfor _ in range(3):\n    k = k * 2\nreturn x * torch.sigmoid(k * x)"
     assert formulas(indented(body)) == []
 
 

@@ -106,3 +106,17 @@ class TensorOnly(NamedTuple):
     name: str
     instead: str
     source: str
+
+
+class Other(NamedTuple):
+    """A public callable that computes another activation, and the GELU of the same kind to write in its place.
+
+    kind is function, class or op, as in Callable; ``flavour`` is silu, relu, elu, …
+    """
+
+    name: str
+    framework: str
+    kind: str
+    flavour: str
+    instead: str
+    source: str

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 
 from gelu_lint import facts
-from gelu_lint.facts.record import Absent, Callable, Refused, TensorOnly
+from gelu_lint.facts.record import Absent, Callable, Other, Refused, TensorOnly
 
 
 def _rows(kind: str) -> Iterator[object]:
@@ -37,6 +37,12 @@ def callables() -> dict[str, Callable]:
 def absent() -> dict[str, Absent]:
     """Every absent name by full name; families end in ``.*gelu*``."""
     return {row.name: row for row in _rows("ABSENT") if isinstance(row, Absent)}
+
+
+@functools.cache
+def others() -> dict[str, Other]:
+    """Every callable that computes another activation, by full name."""
+    return {row.name: row for row in _rows("OTHERS") if isinstance(row, Other)}
 
 
 @functools.cache

@@ -123,6 +123,24 @@ FLAVOURS: dict[str, Flavour] = {
 }
 
 
+def _tanh_of_softplus(x: float) -> float:
+    return math.tanh(max(x, 0.0) + math.log1p(math.exp(-abs(x))))
+
+
+#: Other activations, with the frameworks' default parameters: what is found under the name of GELU.
+OTHERS: dict[str, Function] = {
+    "silu": silu,
+    "relu": relu,
+    "elu": lambda x: x if x > 0 else math.expm1(x),
+    "selu": lambda x: 1.0507009873554805 * (x if x > 0 else 1.6732632423543772 * math.expm1(x)),
+    "mish": lambda x: x * _tanh_of_softplus(x),
+    "leaky_relu": lambda x: x if x > 0 else 0.01 * x,
+    "sigmoid": _sigmoid,
+    "plain_tanh": math.tanh,
+    "softplus": lambda x: max(x, 0.0) + math.log1p(math.exp(-abs(x))),
+}
+
+
 class Difference(NamedTuple):
     """How far two functions are apart: max |new - old| over all real x (None: no bound), and where."""
 
@@ -225,6 +243,12 @@ def difference(old: Function, new: Function) -> Difference:
     ties = [(x, size) for x, size in peaks if size >= highest * (1 - 1e-9)]
     at, size = min(ties, key=lambda point: (round(abs(point[0]), 4), point[0]))
     return Difference(size, math.copysign(math.inf, at) if abs(at) > _AT_INFINITY else at)
+
+
+@cache
+def apart(other: str, flavour: str) -> Difference:
+    """`difference` of an activation in OTHERS and a flavour. KeyError for names that are not there."""
+    return difference(OTHERS[other], FLAVOURS[flavour].value)
 
 
 @cache

@@ -59,8 +59,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     for site in file.sites:
         if site.spelling != "reference" or site.form not in _FORMS:
             continue
-        row = callables()[site.callee]
-        if not row.keyword or site.guard == "raises" or not _handed_on(site):
+        row = callables().get(site.callee)
+        if row is None or not row.keyword or site.guard == "raises" or not _handed_on(site):
             continue
         value, flavour = default_of(row, project.policy)
         found = reach(file, "functools.partial")

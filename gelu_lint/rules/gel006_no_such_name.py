@@ -171,10 +171,10 @@ RULE = Rule(
         ),
         bad(
             "import torch\nfrom math import pi\n\n\ndef gelu(x):\n"
-            "    return 0.5 * x * (1 + torch.tanh(torch.sqrt(2 / pi) * (x + 0.044715 * x**3)))\n",
+            "    return torch.tanh(torch.sqrt(2 / pi) * (x + 0.044715 * x**3))\n",
             at="6:38",
             fixed="import math\n\nimport torch\nfrom math import pi\n\n\ndef gelu(x):\n"
-            "    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / pi) * (x + 0.044715 * x**3)))\n",
+            "    return torch.tanh(math.sqrt(2 / pi) * (x + 0.044715 * x**3))\n",
         ),
         bad(
             "import numpy as np\n\n\ndef gelu(x):\n    return 0.5 * x * (1 + np.math.erf(x / 2**0.5))\n",

@@ -9,6 +9,7 @@ from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables, find
 from gelu_lint.model import Argument, Site, Use, Value
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
+from gelu_lint.sites.claimed import Claimed, claimed
 from gelu_lint.sites.context import Around, Guards, Role, quote, role, symbol, tested
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.names import Names, last_name
@@ -25,6 +26,7 @@ class _Found(NamedTuple):
     call: Call | None
     skip: int
     around: Around
+    claims: Claimed
 
 
 class Calls:
@@ -125,12 +127,12 @@ class Calls:
     def _add(self, node: CSTNode, callee: CSTNode, row: Callable, part: Role, call: Call | None, skip: int = 0) -> None:
         path = self._walk.path
         self._taken.add(id(callee))
-        place = part.form
+        outer = part
         if call is not None:
             outer = role(node, path)
-            part, place = Role(part.form, outer.key, outer.consumer), outer.form
+            part = Role(part.form, outer.key, outer.consumer)
         around = self._guards.around(self._walk, node)
-        self._found.append(_Found(node, callee, row, part, place, call, skip, around))
+        self._found.append(_Found(node, callee, row, part, outer.form, call, skip, around, claimed(path, outer)))
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``sites`` and ``uses`` need the places of."""
@@ -180,6 +182,9 @@ class Calls:
                 found.around.guard,
                 draft.statement(found.node),
                 free or draft.quote,
+                claims=found.claims.names,
+                claimed=tuple(sorted(found.claims.allowed)),
+                told=found.claims.told,
             )
 
 

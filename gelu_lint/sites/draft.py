@@ -60,6 +60,10 @@ class Draft:
         start, end = self._offsets[id(node)]
         return self._text[start:end]
 
+    def between(self, start: int, end: int) -> str:
+        """The source from offset ``start`` up to ``end``."""
+        return self._text[start:end]
+
     def statement(self, node: CSTNode) -> tuple[int, int]:
         """First and last row of the statement in which ``node`` begins (of a compound statement, its header)."""
         row = self._position(self.start(node))[0]

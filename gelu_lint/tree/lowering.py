@@ -1,44 +1,110 @@
 """From LibCST expressions to formulas over named atoms, ready to be evaluated: no pattern per spelling.
 
-Names are followed through assignments, casts fall away, functions of every framework are told by their last name.
-What cannot be computed (an attribute, a call, a parameter) is an atom.
+Names are followed through assignments, helper functions and attributes; casts fall away; functions of every framework
+are told by their last name. What cannot be computed (a call, a parameter) is an atom. Where branches bind a name in
+several ways, each way is one reading.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
 import libcst as cst
 
 from gelu_lint.numerics.ir import OPS, Expr, X, bottom_up, call, const
-from gelu_lint.tree.names import Names, last_name, literal
-from gelu_lint.tree.walk import Moment
+from gelu_lint.tree.names import Binding, Names, last_name, literal
+from gelu_lint.tree.walk import Block, Moment
 
 _DEPTH = 60
 _STEPS = 1_500
+_READINGS = 8
+_CALLS = 6  # helpers of helpers that are followed
 _ATOM = "atom:"
 
 #: Last names of functions, in any framework, and what they compute. The same names serve as methods.
 _FUNCTIONS = {
-    **{name: name for name in ("erf", "erfc", "ndtr", "tanh", "sigmoid", "exp", "expm1", "sqrt", "rsqrt", "square")},
-    **{name: name for name in ("log", "log1p", "abs", "softplus", "relu", "reciprocal", "exp2")},
-    "expit": "sigmoid", "logistic": "sigmoid", "sigmoid_": "sigmoid", "tanh_": "tanh", "negative": "neg", "neg": "neg",
-    "mul": "mul", "mul_": "mul", "multiply": "mul", "mul_rn": "mul", "add": "add", "add_": "add", "add_rn": "add",
-    "sub": "sub", "subtract": "sub", "div": "div", "divide": "div", "true_divide": "div", "div_rn": "div",
-    "pow": "pow", "power": "pow", "float_power": "pow", "minimum": "min", "maximum": "max",
+    **{name: name for name in ("erf", "erfc", "ndtr", "log_ndtr", "tanh", "sigmoid", "exp", "expm1", "exp2")},
+    **{name: name for name in ("sqrt", "rsqrt", "square", "log", "log1p", "abs", "sign", "softplus", "relu")},
+    **{f"special_{name}": name for name in ("erf", "erfc", "ndtr", "exp2", "expm1", "log1p", "log_ndtr")},
+    **{f"{name}_": name for name in ("tanh", "sigmoid", "erf", "erfc", "exp", "expm1", "sqrt", "rsqrt", "square")},
+    **{f"{name}_": name for name in ("mul", "add", "sub", "div", "pow", "neg", "relu", "abs", "reciprocal")},
+    "expit": "sigmoid", "special_expit": "sigmoid", "logistic": "sigmoid", "log_sigmoid": "logsigmoid",
+    "logsigmoid": "logsigmoid", "reciprocal": "reciprocal", "absolute": "abs", "negative": "neg", "neg": "neg",
+    "mul": "mul", "multiply": "mul", "multiply_": "mul", "mul_rn": "mul", "add": "add", "add_rn": "add",
+    "sub": "sub", "subtract": "sub", "div": "div", "divide": "div", "divide_": "div", "true_divide": "div",
+    "div_rn": "div", "realdiv": "div", "fdiv": "div", "pow": "pow", "power": "pow", "float_power": "pow",
+    "minimum": "min", "maximum": "max",
 }  # fmt: skip
-#: Calls that hand their first operand on: casts, copies, moves, wraps of a number.
-_CASTS = frozenset(
+#: Calls that hand their first operand on: copies, moves, wraps of a number.
+_COPIES = frozenset(
     (
-        *("to", "float", "half", "double", "bfloat16", "astype", "type", "type_as", "cuda", "cpu", "cast", "clone"),
-        *("contiguous", "detach", "array", "asarray", "tensor", "as_tensor", "constant", "float16", "float32"),
-        *("float64", "convert_to_tensor", "to_tensor", "scalar_tensor"),
+        *("cuda", "cpu", "clone", "contiguous", "array", "asarray", "tensor", "as_tensor", "constant", "copy"),
+        *("convert_to_tensor", "to_tensor", "scalar_tensor", "identity", "broadcast_to", "expand_as", "stop_gradient"),
+        *("asnumpy", "numpy", "item", "detach"),
     )
 )
-_MODULES = {"Sigmoid": "sigmoid", "Tanh": "tanh", "ReLU": "relu", "Softplus": "softplus"}
+#: Calls that hand their first operand on in another dtype.
+_CASTS = frozenset(
+    (
+        *("to", "float", "half", "double", "bfloat16", "astype", "type", "type_as", "cast", "convert_element_type"),
+        *("float16", "float32", "float64", "to_dtype"),
+    )
+)
+#: Keywords that say where a result goes or in what dtype, not what it is.
+_ASIDE = frozenset(("dtype", "device", "name", "inplace", "copy", "non_blocking", "memory_format", "approx"))
+#: Classes whose objects are functions.
+_MODULES = {
+    "Sigmoid": "sigmoid", "Tanh": "tanh", "ReLU": "relu", "Softplus": "softplus", "LogSigmoid": "logsigmoid",
+    "Erf": "erf", "Erfc": "erfc", "Exp": "exp", "Mul": "mul", "Add": "add", "Sub": "sub", "Div": "div",
+    "RealDiv": "div", "Pow": "pow", "Sqrt": "sqrt", "Square": "square", "Neg": "neg",
+}  # fmt: skip
+_NORMAL = ("Normal", "NormalDist")
 _NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "tau": 6.283185307179586}
 _OPERATORS: dict[type, str] = {
     cst.Add: "add", cst.Subtract: "sub", cst.Multiply: "mul", cst.Divide: "div", cst.Power: "pow",
+    cst.AddAssign: "add", cst.SubtractAssign: "sub", cst.MultiplyAssign: "mul", cst.DivideAssign: "div",
+    cst.PowerAssign: "pow",
 }  # fmt: skip
+#: Decorators that leave what a function computes as it is.
+_DECORATORS = frozenset(
+    (
+        *("jit", "script", "compile", "function", "staticmethod", "classmethod", "jit_fuser", "njit", "vectorize"),
+        *("no_grad", "inference_mode", "ignore", "unused", "script_if_tracing", "tf_function", "vmap", "wraps"),
+        *("custom_jvp", "custom_vjp", "custom_gradient", "checkpoint", "lru_cache", "cache", "override", "final"),
+    )
+)
 _BLANK = cst.Module([])
+
+
+class Reading(NamedTuple):
+    """One way to read an expression.
+
+    atoms     the node of each atom, by its name in ``expr``
+    nodes     ids of the nodes that it is made of
+    arms      what the branches must have chosen: (branch, arm) pairs
+    packages  packages whose functions it calls, ``math`` aside
+    casts     dtypes that the unknown is cast to on the way, as written
+    local     local names that it was followed through: the bindings
+    literals  the numbers in the bodies of functions that it is made of
+    helpers   names of the functions of this file that it was followed into
+    """
+
+    expr: Expr
+    atoms: dict[str, cst.BaseExpression]
+    nodes: frozenset[int]
+    arms: frozenset[tuple[int, str]]
+    packages: frozenset[str]
+    casts: tuple[str, ...]
+    local: tuple[Binding, ...]
+    literals: tuple[cst.BaseExpression, ...]
+    helpers: tuple[str, ...]
+
+
+class _Closed(NamedTuple):
+    """What a parameter stands for while the body of its function is read."""
+
+    expr: Expr
 
 
 class Lowering:
@@ -46,19 +112,73 @@ class Lowering:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._left = 0
-        self._kept: frozenset[str] = frozenset()
+        self._begin({}, frozenset(), None)
 
-    def lower(self, node: cst.BaseExpression, moment: Moment, kept: frozenset[str] = frozenset()) -> Expr:
-        """The formula of ``node``; names in ``kept`` stay atoms whatever they are bound to."""
-        self._left, self._kept = _STEPS, kept
-        return self._lower(node, moment, 0)
+    def _begin(self, arms: dict[int, str], kept: frozenset[str], defaults: float | None) -> None:
+        self._left, self._kept, self._defaults = _STEPS, kept, defaults
+        self._arms, self._other = dict(arms), list[dict[int, str]]()
+        self._atoms: dict[str, cst.BaseExpression] = {}
+        self._nodes: set[int] = set()
+        self._packages: set[str] = set()
+        self._casts: list[str] = []
+        self._local: list[Binding] = []
+        self._literals: list[cst.BaseExpression] = []
+        self._helpers: list[str] = []
+        self._given: dict[tuple[int, str], _Closed] = {}
+        self._inside: list[int] = []
+
+    def readings(
+        self,
+        node: cst.BaseExpression,
+        moment: Moment,
+        kept: frozenset[str] = frozenset(),
+        defaults: float | None = None,
+    ) -> Iterator[Reading]:
+        """The formulas that ``node`` may be at ``moment``, at most eight.
+
+        Names in ``kept`` stay atoms whatever they are bound to. A parameter with a number for its default is an atom,
+        too, unless ``defaults`` is given: then it is its default times that.
+        """
+        waiting: list[dict[int, str]] = [{block.node: block.arm for block in moment.blocks if block.kind == "if"}]
+        for _ in range(_READINGS):
+            if not waiting:
+                return
+            self._begin(waiting.pop(), kept, defaults)
+            expr = self._lower(node, moment, 0)
+            waiting += self._other
+            used = atoms(expr)
+            held = {name: found for name, found in self._atoms.items() if name in used}
+            yield Reading(
+                expr, held, frozenset(self._nodes), frozenset(self._arms.items()), frozenset(self._packages),
+                tuple(self._casts), tuple(self._local), tuple(self._literals), tuple(self._helpers),
+            )  # fmt: skip
+
+    def atom(self, node: cst.BaseExpression, moment: Moment) -> str:
+        """The name of ``node`` as an atom at ``moment``."""
+        names: list[cst.Name] = []
+        waiting: list[cst.CSTNode] = [node]
+        while waiting and len(names) < 20:
+            item = waiting.pop()
+            if isinstance(item, cst.Name):
+                names.append(item)
+            waiting.extend(item.children)
+        versions = [(name.value, self._names.version(name, moment)) for name in names]
+        text = node.value if isinstance(node, cst.Name) else _BLANK.code_for_node(node.with_changes(lpar=(), rpar=()))
+        return f"{_ATOM}{text}@{versions}"
+
+    def _atom(self, node: cst.BaseExpression, moment: Moment) -> Expr:
+        name = self.atom(node, moment)
+        self._atoms.setdefault(name, node)
+        return Expr(name)
 
     def _lower(self, node: cst.BaseExpression, moment: Moment, depth: int) -> Expr:
         self._left -= 1
+        self._nodes.add(id(node))
         if depth > _DEPTH or self._left < 0:
             return self._atom(node, moment)
         if isinstance(node, (cst.Integer, cst.Float)):
+            if moment.scope.kind == "function":
+                self._literals.append(node)
             return self._number(node, moment)
         if isinstance(node, cst.Name):
             return self._name(node, moment, depth)
@@ -68,17 +188,14 @@ class Lowering:
         if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, (cst.Minus, cst.Plus)):
             inner = self._lower(node.expression, moment, depth + 1)
             return call("neg", inner) if isinstance(node.operator, cst.Minus) else inner
-        if isinstance(node, cst.Attribute) and node.attr.value in _NUMBERS:
-            names = self._names.resolve(node, moment)
-            if names and all(name.count(".") >= 1 for name in names):
-                return const(_NUMBERS[node.attr.value])
+        if isinstance(node, cst.NamedExpr):
+            return self._lower(node.value, moment, depth + 1)
+        if isinstance(node, cst.IfExp):
+            return self._lower(self._arm(node), moment, depth + 1)
         if isinstance(node, cst.Call):
             return self._call(node, moment, depth)
         if isinstance(node, cst.Attribute):
-            found = self._names.attribute(node, moment)
-            value = self._lower(found[0], found[1], depth + 1) if found is not None else None
-            if value is not None and not atoms(value):
-                return value  # a constant that __init__ computes
+            return self._attribute(node, moment, depth)
         return self._atom(node, moment)
 
     def _number(self, node: cst.BaseExpression, moment: Moment) -> Expr:
@@ -88,45 +205,311 @@ class Lowering:
         except (OverflowError, ValueError):
             return self._atom(node, moment)
 
+    def _attribute(self, node: cst.Attribute, moment: Moment, depth: int) -> Expr:
+        if node.attr.value in _NUMBERS:
+            names = self._names.resolve(node, moment)
+            if names and all(name.count(".") >= 1 for name in names):
+                return const(_NUMBERS[node.attr.value])
+        found = self._names.attribute(node, moment)
+        value = self._lower(found[0], found[1], depth + 1) if found is not None else None
+        if value is not None and not atoms(value):
+            return value  # a constant
+        return self._atom(node, moment)
+
+    # Branches
+
+    def _arm(self, node: cst.IfExp) -> cst.BaseExpression:
+        if id(node) not in self._arms:
+            self._other.append({**self._arms, id(node): "orelse"})
+            self._arms[id(node)] = "body"
+        return node.body if self._arms[id(node)] == "body" else node.orelse
+
+    def _chosen(self, blocks: Sequence[tuple[Block, ...]], around: tuple[Block, ...]) -> int | None:
+        """Which of several bindings (or returns) counts, where each holds that lies in no arm beyond ``around``.
+
+        The others become readings of their own. None where a loop or a "try" decides.
+        """
+        options: list[tuple[int, dict[int, str]]] = []
+        passed: dict[int, str] = {}
+        for index, arms in enumerate(blocks):
+            beyond = [block for block in arms if block not in around]
+            if any(block.kind in ("loop", "try") for block in beyond):
+                return None
+            beyond = [block for block in beyond if block.kind == "if"]
+            if any(self._arms.get(block.node, block.arm) != block.arm for block in beyond):
+                continue
+            open_ = {block.node: block.arm for block in beyond if block.node not in self._arms}
+            options.append((index, {**passed, **open_}))
+            if not open_:
+                break
+            passed = {**{node: "" for node in open_}, **passed}
+        if not options:
+            return None
+        (first, needed), *rest = options
+        self._other += [{**self._arms, **arms} for _, arms in rest]
+        self._arms.update(needed)
+        return first
+
+    # Names
+
     def _name(self, node: cst.Name, moment: Moment, depth: int) -> Expr:
         if node.value in self._kept:
             return self._atom(node, moment)
         if node.value in _NUMBERS and self._names.resolve(node, moment) & {f"math.{node.value}", f"numpy.{node.value}"}:
             return const(_NUMBERS[node.value])
-        binding = self._names.single(node, moment)
-        if binding is None or not isinstance(binding.node, cst.BaseExpression):
+        binding = self._binding(node, moment)
+        if binding is None:
             return self._atom(node, moment)
-        value = self._lower(binding.node, binding.moment, depth + 1)
-        # A sum such as "bias + y" that is given a name is one thing to the formula that uses the name.
-        return value if len(atoms(value)) <= 1 else self._atom(node, moment)
+        if binding.kind == "parameter":
+            return self._parameter(node, binding, moment)
+        value: Expr | None = None
+        if binding.kind == "step":
+            value = self._step(binding, depth)
+        elif isinstance(binding.node, (cst.BaseExpression, cst.NamedExpr)):
+            value = self._lower(binding.node, binding.moment, depth + 1)
+        # A sum such as "bias + y" that is given a name is one thing to the formula that uses the name, as is what a
+        # call gives.
+        if value is None or len(atoms(value)) > 1 or (value.op.startswith(_ATOM) and "(" in value.op.split("@")[0]):
+            return self._atom(node, moment)
+        if binding.moment.scope.kind == "function":
+            self._local.append(binding)
+        return value
+
+    def _binding(self, node: cst.Name, moment: Moment) -> Binding | None:
+        found = self._names.reaching(node, moment)
+        if not found:
+            return None
+        if len(found) == 1:
+            chosen: int | None = 0
+            if any(block.kind in ("loop", "try") and block not in moment.blocks for block in found[0].moment.blocks):
+                return None
+        else:
+            chosen = self._chosen([binding.moment.blocks for binding in found], moment.blocks)
+        return found[chosen] if chosen is not None else None
+
+    def _parameter(self, node: cst.Name, binding: Binding, moment: Moment) -> Expr:
+        given = self._given.get((id(binding.moment.scope), node.value))
+        if given is not None:
+            return given.expr
+        if self._defaults is not None and isinstance(binding.node, cst.Param) and binding.node.default is not None:
+            scope = binding.moment.scope
+            if scope.parent is not None:
+                outside = Moment(scope.parent, scope.entry_order, scope.entry)
+                value = self._lower(binding.node.default, outside, 1)
+                if not atoms(value):
+                    return call("mul", value, const(self._defaults))
+        return self._atom(node, moment)
+
+    def _step(self, binding: Binding, depth: int) -> Expr | None:
+        node = binding.node
+        if isinstance(node, cst.AugAssign) and type(node.operator) in _OPERATORS:
+            self._nodes.add(id(node))
+            parts = (self._lower(part, binding.moment, depth + 1) for part in (node.target, node.value))
+            return call(_OPERATORS[type(node.operator)], *parts)
+        return self._lower(node, binding.moment, depth + 1) if isinstance(node, cst.Call) else None
+
+    # Calls
 
     def _call(self, node: cst.Call, moment: Moment, depth: int) -> Expr:
-        last = last_name(node.func)
         plain = [arg.value for arg in node.args if not arg.star and arg.keyword is None]
-        names = self._names.resolve(node.func, moment) if last else frozenset()
-        if not last and isinstance(node.func, cst.Call) and last_name(node.func.func) in _MODULES and len(plain) == 1:
-            return call(_MODULES[last_name(node.func.func)], self._lower(plain[0], moment, depth + 1))
-        if names and {name.rpartition(".")[2] for name in names} == {last}:
-            operands = plain
-        elif isinstance(node.func, cst.Attribute) and not names:
-            operands = [node.func.value, *plain]
-        else:
-            return self._atom(node, moment)
-        if names and all(name.endswith("norm.cdf") for name in names):
+        others = [arg for arg in node.args if arg.star or arg.keyword is not None]
+        names = self._names.resolve(node.func, moment)
+        lasts = {name.rpartition(".")[2] for name in names}
+        last = lasts.pop() if len(lasts) == 1 else last_name(node.func)
+        method = isinstance(node.func, cst.Attribute) and not names
+        if names and all(name.endswith("norm.cdf") for name in names) and len(node.args) == 1:
             last = "ndtr"
-        if last == "ones_like":
-            return const(1.0)
-        if last in _CASTS and operands:
-            return self._lower(operands[0], moment, depth + 1)
+        special = self._special(node, last, plain, moment, depth)
+        if special is not None:
+            return special
+        operands = plain
+        if method and isinstance(node.func, cst.Attribute):
+            if node.func.attr.value not in _FUNCTIONS and last not in _CASTS | _COPIES:
+                inlined = self._helper(node, moment, depth)
+                return inlined if inlined is not None else self._atom(node, moment)
+            held = self._module_of(node.func, moment)
+            operands = plain if held else [node.func.value, *plain]
+            last = held or last
+        elif not names:
+            held = self._module_of(node.func, moment)
+            if not held:
+                inlined = self._helper(node, moment, depth)
+                return inlined if inlined is not None else self._atom(node, moment)
+            last = held
+        if last in _CASTS | _COPIES and operands:
+            return self._cast(node, last, operands[0], moment, depth)
         op = _FUNCTIONS.get(last)
-        if op is None or len(operands) != OPS[op].arity or len(plain) != len(node.args):
+        aside = all(isinstance(arg.keyword, cst.Name) and arg.keyword.value in _ASIDE for arg in others)
+        if op is None or len(operands) != OPS[op].arity or not aside:
             return self._atom(node, moment)
+        self._packages.update({name.split(".")[0] for name in names} - {"math"})
         return call(op, *(self._lower(operand, moment, depth + 1) for operand in operands))
 
-    def _atom(self, node: cst.BaseExpression, moment: Moment) -> Expr:
-        if isinstance(node, cst.Name):
-            return Expr(f"{_ATOM}{node.value}@{self._names.version(node, moment)}")
-        return Expr(_ATOM + _BLANK.code_for_node(node.with_changes(lpar=(), rpar=())))
+    def _cast(self, node: cst.Call, last: str, operand: cst.BaseExpression, moment: Moment, depth: int) -> Expr:
+        value = self._lower(operand, moment, depth + 1)
+        if last in _CASTS and atoms(value):
+            text = _BLANK.code_for_node(node)[-80:]
+            if last != "type_as" and ".dtype" not in text:
+                self._casts.append(last if last not in ("to", "astype", "type", "cast") else text)
+        elif last in ("detach", "stop_gradient") and atoms(value):
+            self._casts.append(last)
+        return value
+
+    def _special(
+        self, node: cst.Call, last: str, plain: list[cst.BaseExpression], moment: Moment, depth: int
+    ) -> Expr | None:
+        """Calls that are not one operation of their operands."""
+        if last == "ones_like":
+            return const(1.0)
+        if last == "zeros_like":
+            return const(0.0)
+        if last == "full_like" and len(plain) > 1:
+            return self._lower(plain[1], moment, depth + 1)
+        if last == "fma" and len(plain) == 3:
+            a, b, c = (self._lower(part, moment, depth + 1) for part in plain)
+            return call("add", call("mul", a, b), c)
+        if last == "where" and len(plain) == 3:
+            return self._where(plain, moment, depth)
+        if last in ("clamp", "clip", "clip_by_value", "hardtanh"):
+            return self._clamp(node, plain, moment, depth)
+        if last == "cdf" and isinstance(node.func, cst.Attribute) and len(plain) == 1:
+            scale = self._normal(node.func.value, moment, depth)
+            return call("ndtr", call(*scale, self._lower(plain[0], moment, depth + 1))) if scale else None
+        return None
+
+    def _where(self, plain: list[cst.BaseExpression], moment: Moment, depth: int) -> Expr | None:
+        test = plain[0]
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return None
+        target = test.comparisons[0]
+        less = isinstance(target.operator, (cst.LessThan, cst.LessThanEqual))
+        if not less and not isinstance(target.operator, (cst.GreaterThan, cst.GreaterThanEqual)):
+            return None
+        left, right, a, b = (
+            self._lower(part, moment, depth + 1) for part in (test.left, target.comparator, plain[1], plain[2])
+        )
+        gap = call("sub", right, left) if less else call("sub", left, right)
+        return call("where_positive", gap, a, b)
+
+    def _clamp(self, node: cst.Call, plain: list[cst.BaseExpression], moment: Moment, depth: int) -> Expr | None:
+        names = self._names.resolve(node.func, moment)
+        operands = list(plain)
+        if isinstance(node.func, cst.Attribute) and not names:
+            operands = [node.func.value, *plain]
+        if not operands:
+            return None
+        value = self._lower(operands[0], moment, depth + 1)
+        ends: dict[str, cst.BaseExpression] = dict(zip(("min", "max"), operands[1:3], strict=False))
+        for arg in node.args:
+            if isinstance(arg.keyword, cst.Name):
+                ends[arg.keyword.value.replace("a_", "").replace("_val", "")] = arg.value
+        for op, at in (("max", "min"), ("min", "max")):
+            if at in ends and last_name(ends[at]) != "None":
+                value = call(op, value, self._lower(ends[at], moment, depth + 1))
+        return value
+
+    def _normal(self, node: cst.BaseExpression, moment: Moment, depth: int) -> tuple[str, Expr] | tuple[str] | None:
+        """How the argument of a normal distribution's ``cdf`` is scaled: ("sub", 0) for the standard one."""
+        made = self._stands_for(node, moment)
+        if made is None or last_name(made[0].func) not in _NORMAL:
+            return None
+        values = dict(zip(("loc", "scale"), (arg.value for arg in made[0].args if arg.keyword is None), strict=False))
+        for arg in made[0].args:
+            if isinstance(arg.keyword, cst.Name):
+                values[{"mu": "loc", "mean": "loc", "sigma": "scale", "sd": "scale"}.get(
+                    arg.keyword.value, arg.keyword.value)] = arg.value  # fmt: skip
+        loc, scale = (
+            self._lower(values[key], made[1], depth + 1) if key in values else const(usual)
+            for key, usual in (("loc", 0.0), ("scale", 1.0))
+        )
+        from gelu_lint.numerics.evaluate import fold
+
+        standard = fold(loc) == const(0.0) and fold(scale) == const(1.0)
+        return ("mul", const(1.0)) if standard else None
+
+    def _stands_for(self, node: cst.BaseExpression, moment: Moment) -> tuple[cst.Call, Moment] | None:
+        """The call that made the object that ``node`` is."""
+        for _ in range(3):
+            if isinstance(node, cst.Call):
+                return node, moment
+            if isinstance(node, cst.Name):
+                binding = self._names.single(node, moment)
+                if binding is None or not isinstance(binding.node, cst.BaseExpression):
+                    return None
+                node, moment = binding.node, binding.moment
+            elif isinstance(node, cst.Attribute):
+                found = self._names.attribute(node, moment)
+                if found is None:
+                    return None
+                node, moment = found
+            else:
+                return None
+        return None
+
+    def _module_of(self, func: cst.BaseExpression, moment: Moment) -> str:
+        """The function that an object such as ``nn.Sigmoid()`` is, under the name that ``_FUNCTIONS`` has for it."""
+        made = self._stands_for(func, moment)
+        return _MODULES.get(last_name(made[0].func), "") if made is not None else ""
+
+    def _helper(self, node: cst.Call, moment: Moment, depth: int) -> Expr | None:
+        """What a function of this file gives for these arguments; None where it cannot be followed."""
+        function, skip = self._function(node.func, moment)
+        if function is None or id(function) in self._inside or len(self._inside) >= _CALLS:
+            return None
+        params = [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params][skip:]
+        given: dict[str, Expr] = {}
+        for index, arg in enumerate(node.args):
+            if arg.star:
+                return None
+            name = arg.keyword.value if isinstance(arg.keyword, cst.Name) else ""
+            if not name and index < len(params):
+                name = params[index].name.value
+            if name:
+                given[name] = self._lower(arg.value, moment, depth + 1)
+        scope = self._names.scopes.get(id(function))
+        if scope is None:
+            return None
+        if isinstance(function, cst.Lambda):
+            body, inside = function.body, Moment(scope, 1 << 60, ())
+        else:
+            returns = self._names.returns.get(id(function), [])
+            chosen = self._chosen([at.blocks for _, at in returns], ())
+            if chosen is None:
+                return None
+            body, inside = returns[chosen]
+        before = dict(self._given)
+        for param in params:
+            if param.name.value in given:
+                self._given[id(scope), param.name.value] = _Closed(given[param.name.value])
+            elif param.default is not None:
+                outside = Moment(scope.parent or scope, scope.entry_order, scope.entry)
+                self._given[id(scope), param.name.value] = _Closed(self._lower(param.default, outside, depth + 1))
+        self._inside.append(id(function))
+        self._helpers.append(last_name(node.func))
+        value = self._lower(body, inside, depth + 1)
+        self._inside.pop()
+        self._given = before
+        return value
+
+    def _function(self, func: cst.BaseExpression, moment: Moment) -> tuple[cst.FunctionDef | cst.Lambda | None, int]:
+        """The function of this file that ``func`` names, and how many parameters a call does not give."""
+        found: cst.CSTNode | None = None
+        skip = 0
+        if isinstance(func, cst.Name):
+            bindings = self._names.reaching(func, moment)
+            found = bindings[0].node if len(bindings) == 1 else None
+        elif isinstance(func, cst.Lambda):
+            found = func
+        elif isinstance(func, cst.Attribute) and last_name(func.value) in ("self", "cls"):
+            found = self._names.method(func.attr.value, moment)
+            if isinstance(found, cst.FunctionDef):
+                skip = 0 if any(last_name(d.decorator) == "staticmethod" for d in found.decorators) else 1
+        if isinstance(found, cst.FunctionDef):
+            kinds = [d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator for d in found.decorators]
+            if any(last_name(kind) not in _DECORATORS for kind in kinds) or found.asynchronous is not None:
+                return None, 0
+            return found, skip
+        return (found, 0) if isinstance(found, cst.Lambda) else (None, 0)
 
 
 def atoms(expr: Expr) -> set[str]:
@@ -139,12 +522,14 @@ def operations(expr: Expr) -> set[str]:
     return {part.op for part in bottom_up(expr) if part.op in OPS}
 
 
-def over(expr: Expr, atom: str) -> Expr:
-    """The formula with x in the place of ``atom``."""
+def over(expr: Expr, atom: str, others: Expr | None = None) -> Expr:
+    """The formula with x in the place of ``atom``, and ``others`` in that of every other atom if it is given."""
     made: dict[int, Expr] = {}
     for part in bottom_up(expr):
         if part.op == atom:
             made[id(part)] = X
+        elif others is not None and part.op.startswith(_ATOM):
+            made[id(part)] = others
         elif part.args:
             made[id(part)] = Expr(part.op, tuple(made[id(arg)] for arg in part.args))
         else:

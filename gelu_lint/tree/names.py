@@ -23,6 +23,15 @@ _BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
 _DEPTH = 20  # aliases of aliases that are followed
 _MANY = 100  # bindings of one name that are compared
 
+#: Methods that change what their object holds, when called for that alone.
+IN_PLACE = frozenset(
+    f"{name}_"
+    for name in (
+        *("add", "sub", "mul", "div", "multiply", "divide", "pow", "neg", "square", "sqrt", "rsqrt", "reciprocal"),
+        *("exp", "expm1", "tanh", "erf", "erfc", "sigmoid", "relu", "clamp", "clip", "abs", "copy", "zero", "fill"),
+    )
+)
+
 _SINGLETONS = {"True": True, "False": False, "None": None}
 
 
@@ -30,13 +39,17 @@ class Binding(NamedTuple):
     """One event that gives a name a meaning.
 
     kind    import (``target`` is the full name), value (``node`` is an expression), class (``node`` is a ClassDef),
-            none (the literal None), opaque (parameter, loop variable, function, del, …)
+            none (the literal None), parameter (``node`` is its Param), step (``node`` is an AugAssign or a call such as
+            ``y.mul_(2)``, which change what the name holds), opaque (loop variable, function, del, …)
     """
 
     kind: str
     moment: Moment
     target: str = ""
     node: cst.CSTNode | None = None
+
+
+Bound = tuple[cst.BaseExpression, "Moment"]
 
 
 class _View(NamedTuple):
@@ -59,7 +72,9 @@ class Names:
         self.scopes: dict[int, Scope] = {}
         self.module_scope: Scope
         self.patched: set[str] = set()
-        self.attributes: dict[tuple[int, str], list[tuple[cst.BaseExpression, Moment]]] = {}
+        #: What attributes are set to: of ``self`` by the class around, of other names by the name.
+        self.attributes: dict[tuple[int | str, str], list[Bound]] = {}
+        self.returns: dict[int, list[Bound]] = {}
         self._meanings: dict[int, frozenset[str]] = {}
         walk = Walk(module, self.scopes)
         self.module_scope = walk.scope
@@ -123,13 +138,38 @@ class Names:
             binding = found
         return binding if binding is not None and _surely_bound(view, binding) else None
 
-    def attribute(self, node: cst.Attribute, moment: Moment) -> tuple[cst.BaseExpression, Moment] | None:
-        """What ``self.name`` is set to, where the class around ``moment`` sets it in one place alone."""
-        owner = _class_of(moment.scope)
-        if last_name(node.value) != "self" or owner is None:
+    def reaching(self, node: cst.Name, moment: Moment) -> tuple[Binding, ...]:
+        """The bindings that ``node`` may have at ``moment``, nearest first; none where others may hold, too."""
+        view = self._find(node.value, moment)
+        if view is None or node.value in view.scope.remote:
+            return ()
+        found = tuple(islice(_reaching(view.scope.bindings[node.value], view), _MANY))
+        return found if found and len(found) < _MANY and _surely_bound(view, found[-1]) else ()
+
+    def attribute(self, node: cst.Attribute, moment: Moment) -> Bound | None:
+        """What ``self.name``, ``Class.name`` or ``function.name`` is set to, where one place alone sets it."""
+        if not isinstance(node.value, cst.Name):
             return None
-        values = self.attributes.get((id(owner), node.attr.value), [])
-        return values[0] if len(values) == 1 else None
+        base, name = node.value, node.attr.value
+        owner = _class_of(moment.scope) if base.value in ("self", "cls") else None
+        values = self.attributes.get((id(owner) if owner is not None else base.value, name), [])
+        if owner is None and base.value not in ("self", "cls"):
+            held = [found.node for found in self.reaching(base, moment)]
+            if len(held) != 1 or not isinstance(held[0], (cst.FunctionDef, cst.ClassDef)):
+                return None
+            owner = self.scopes[id(held[0])] if isinstance(held[0], cst.ClassDef) else None
+        if values or owner is None:
+            return values[0] if len(values) == 1 else None
+        inner = owner.bindings.get(name, [])
+        if len(inner) != 1 or inner[0].kind != "value" or not isinstance(inner[0].node, cst.BaseExpression):
+            return None
+        return inner[0].node, inner[0].moment
+
+    def method(self, name: str, moment: Moment) -> cst.FunctionDef | None:
+        """The one method ``name`` of the class around ``moment``."""
+        owner = _class_of(moment.scope)
+        found = owner.bindings.get(name, []) if owner is not None else []
+        return found[0].node if len(found) == 1 and isinstance(found[0].node, cst.FunctionDef) else None
 
     def version(self, node: cst.Name, moment: Moment) -> tuple[int, ...]:
         """What tells one value of a name from another: the places of the bindings that it may have at ``moment``."""
@@ -137,6 +177,11 @@ class Names:
         if view is None:
             return ()
         return tuple(found.moment.order for found in islice(_reaching(view.scope.bindings[node.value], view), _MANY))
+
+    def imported(self) -> set[str]:
+        """The full name of everything that the file imports, at any level."""
+        bindings = (b for scope in self.scopes.values() for found in scope.bindings.values() for b in found)
+        return {binding.target for binding in bindings if binding.kind == "import"}.union(self.module_scope.stars)
 
     def at_hand(self) -> dict[str, str]:
         """Names that the top level surely imports before it uses a GELU, and that nothing else in the file binds."""
@@ -409,17 +454,37 @@ class _Binder:
             self._own_attribute(target.target, node.value)
 
     def _own_attribute(self, target: cst.CSTNode, value: cst.BaseExpression) -> None:
-        owner = _class_of(self.walk.scope)
-        if isinstance(target, cst.Attribute) and last_name(target.value) == "self" and owner is not None:
-            values = self.names.attributes.setdefault((id(owner), target.attr.value), [])
-            values.append((value, self.walk.moment))
+        if not isinstance(target, cst.Attribute) or not isinstance(target.value, cst.Name):
+            return
+        owner = _class_of(self.walk.scope) if target.value.value in ("self", "cls") else None
+        key = id(owner) if owner is not None else target.value.value
+        self.names.attributes.setdefault((key, target.attr.value), []).append((value, self.walk.moment))
 
     def leave_AnnAssign(self, node: cst.AnnAssign) -> None:
         if node.value is not None or self.walk.scope.kind == "function":
             self._bind_target(node.target, node.value)
 
     def leave_AugAssign(self, node: cst.AugAssign) -> None:
-        self._bind_target(node.target, None)
+        if isinstance(node.target, cst.Name):
+            self._bind(node.target.value, "step", node=node)
+        else:
+            self._bind_target(node.target, None)
+            self._own_attribute(node.target, cst.Name("_"))  # more than one value
+
+    def leave_Expr(self, node: cst.Expr) -> None:
+        call = node.value
+        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+            return
+        name = call.func.value
+        if isinstance(name, cst.Name) and call.func.attr.value in IN_PLACE and self.walk.scope.kind == "function":
+            bindings = self.walk.scope.bindings.get(name.value, ())
+            if bindings and all(binding.kind != "import" for binding in bindings):
+                self._bind(name.value, "step", node=call)
+
+    def leave_Return(self, node: cst.Return) -> None:
+        inner = next((a for a in reversed(self.walk.path) if isinstance(a, cst.FunctionDef)), None)
+        if inner is not None and node.value is not None:
+            self.names.returns.setdefault(id(inner), []).append((node.value, self.walk.moment))
 
     def leave_NamedExpr(self, node: cst.NamedExpr) -> None:
         if isinstance(node.target, cst.Name):
@@ -444,7 +509,7 @@ class _Binder:
             self._bind_target(node.name.name, None)
 
     def visit_Param(self, node: cst.Param) -> None:
-        self._bind(node.name.value, "opaque")
+        self._bind(node.name.value, "parameter", node=node)
 
     def leave_FunctionDef(self, node: cst.FunctionDef) -> None:
         self._bind(node.name.value, "opaque", node=node)

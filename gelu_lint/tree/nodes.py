@@ -57,6 +57,9 @@ from libcst import (
     Element as Element,
 )
 from libcst import (
+    Expr as Expr,
+)
+from libcst import (
     Float as Float,
 )
 from libcst import (

@@ -32,7 +32,7 @@ _BRANCHES = (cst.If, cst.Try, cst.TryStar, cst.Match, cst.With)
 
 
 class Block(NamedTuple):
-    """One arm of a control-flow statement. ``kind`` is if, loop or try.
+    """One arm of a control-flow statement. ``kind`` is if, loop, with or try.
 
     Arms of one "if" exclude each other. Of a "try" any part may have run: so it is with a "with" that swallows
     exceptions, the "else" of a loop, and cases whose guard is judged after they have bound names.
@@ -201,6 +201,8 @@ class Walk:
     def _branches(self, node: Any) -> None:
         guarded = any(case.guard is not None for case in getattr(node, "cases", ()))
         kind = "if" if isinstance(node, (cst.If, cst.Match)) and not guarded else "try"
+        if isinstance(node, cst.With):
+            kind = "with"
         for name in ("test", "subject", "items"):
             self._child(getattr(node, name, None))
         for name in ("body", "handlers", "cases", "orelse", "finalbody"):

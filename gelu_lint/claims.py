@@ -1,0 +1,150 @@
+"""What a name or a docstring claims: whether it says GELU, and which one.
+
+Names are split into words, so that the "gelu" in "regelu" or "angelus" says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+#: Flavours that a plain "GELU" may be.
+PLAIN = frozenset(("erf", "tanh"))
+_GELU = ("gelu", "gelus", "geglu")
+
+#: Words beside "gelu" that say which one. HF's registry calls tanh "new"; "fast" and "approx" are tanh to some and
+#: x·σ(1.702x) to others; "accurate" is tanh in HF's registry, where it was taken from, and erf to everybody else.
+_FLAVOUR_WORDS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("quick", "sigmoid"), frozenset(("quick",))),
+    **dict.fromkeys(("tanh", "new"), frozenset(("tanh",))),
+    **dict.fromkeys(("erf", "exact", "accurate"), frozenset(("erf",))),
+    **dict.fromkeys(("fast", "faster", "approx", "approximate", "approximated", "approximation"), frozenset(("tanh", "quick"))),
+}  # fmt: skip
+_OTHER_ACTIVATIONS = frozenset(
+    ("silu", "swish", "relu", "elu", "selu", "celu", "prelu", "mish", "swiglu", "reglu", "glu", "softplus", "sigmoid")
+)
+#: Words that make the name say something else, or nothing for sure.
+_OTHER_WORDS = frozenset(
+    (
+        *("silu", "swish", "relu", "elu", "selu", "celu", "prelu", "mish", "swiglu", "reglu", "glu", "softplus", "leaky"),
+        *("hard", "clip", "clipped", "capped", "clamped", "limited", "squared", "square", "sparse", "int", "quant"),
+        *("quantized", "poly", "polynomial", "taylor", "lut", "table", "shifted", "scaled", "tempered", "temperature"),
+        *("parametric", "learnable", "learned", "noisy", "random", "soft", "softclamp", "inverse", "inv", "log", "or"),
+        *("pre", "before", "input", "inputs", "in", "vs", "versus", "no", "not", "non", "without", "than", "like"),
+        *("max", "min", "bound", "threshold", "error", "diff", "difference", "gap", "loss", "cost", "time", "count"),
+        *("integral", "laplace", "probit", "variant", "alternative", "other", "fake", "wrong", "bad", "broken", "t"),
+    )
+)
+#: Words of names that compute a derivative.
+BACKWARD = frozenset(
+    (
+        *("backward", "backwards", "back", "bwd", "grad", "grads", "gradient", "derivative", "deriv", "prime", "dgelu"),
+        *("vjp", "jvp", "jacobian", "slope", "diff", "dx", "dgeglu", "dgelus"),
+    )
+)
+#: Words of names that mean the factor of x alone.
+_GATE = frozenset(("cdf", "phi", "gate", "gates", "gating", "pdf", "normal", "gaussian", "prob", "probability", "coef"))
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_COMPOUND = re.compile(
+    r"(quick|new|fast|approx|tanh|erf|exact|bias|fused|my|custom|torch|x)?(gelu|geglu)"
+    r"(new|fast|approx|approximate|tanh|erf|exact|quick|accurate|fn|op|impl|activation|layer|act|grad|backward|bwd)?"
+)
+_DOC = re.compile(r"\bGELU\b|\bGeLU\b|\bgelu\b|gaussian error linear", re.IGNORECASE)
+#: Words in a docstring that turn what it says of GELU into a comparison.
+_HEDGES = re.compile(
+    r"silu|swish|relu|\belu\b|mish|\blike\b|similar|instead|unlike|differ|\bthan\b|replac|\bnot\b|rather|alternativ|"
+    r"compar|variant|swiglu|softplus|derivative|gradient|backward|\bor\b|inspired|versus|\bvs\b|slightly|originally",
+    re.IGNORECASE,
+)
+_TANH_TEXT = re.compile(r"\btanh\b", re.IGNORECASE)
+_ERF_TEXT = re.compile(r"\berfc?\s*\(|\berf\b|\bexact\b|normcdf|norm\.cdf", re.IGNORECASE)
+_LOOSE = re.compile(r"approx|sigmoid|σ|1\.702|fast|quick|estimat", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def words(name: str) -> tuple[str, ...]:
+    """The lower-case words of an identifier: ``gelu_new``, ``GeluNew`` and ``NewGELU`` have gelu and new."""
+    found: list[str] = []
+    for word in _WORD.findall(re.sub(r"[gG]eLU", "Gelu", name)):
+        compound = _COMPOUND.fullmatch(word.lower())
+        found += [part for part in compound.groups() if part] if compound else [word.lower()]
+    return tuple(found)
+
+
+def says_gelu(name: str) -> bool:
+    """Whether ``gelu`` is a word of ``name``."""
+    return any(word in _GELU for word in words(name))
+
+
+def backward(name: str) -> bool:
+    """Whether ``name`` is that of a derivative."""
+    return any(word in BACKWARD for word in words(name))
+
+
+def says_other(name: str) -> bool:
+    """Whether ``name`` is that of another activation."""
+    return any(word in _OTHER_ACTIVATIONS for word in words(name))
+
+
+def gate_only(name: str) -> bool:
+    """Whether ``name`` may mean Φ(x), the factor of x, rather than the whole."""
+    return any(word in _GATE for word in words(name))
+
+
+@lru_cache(maxsize=4096)
+def claim(name: str) -> frozenset[str]:
+    """The flavours that what goes by ``name`` may be; none where the name claims no GELU.
+
+    ``gelu`` may be erf or tanh, ``quick_gelu`` is x·σ(1.702x), ``gelu_new`` tanh, ``fast_gelu`` tanh or quick.
+    """
+    parts = words(name)
+    if not any(word in _GELU for word in parts) or backward(name):
+        return frozenset()
+    if any(word in _OTHER_WORDS for word in parts):
+        return frozenset()
+    found: frozenset[str] | None = None
+    for word in parts:
+        meant = _FLAVOUR_WORDS.get(word)
+        if meant is not None:
+            found = meant if found is None else (found & meant or found | meant)
+    return PLAIN if found is None else found
+
+
+def specific(name: str) -> bool:
+    """Whether ``name`` says which GELU it is."""
+    return bool(claim(name)) and claim(name) != PLAIN
+
+
+@lru_cache(maxsize=1024)
+def claim_of_text(text: str) -> frozenset[str]:
+    """The flavours that a docstring claims: as ``claim``, from its first paragraph, if that makes no comparison."""
+    first = text.strip().split("\n\n")[0]
+    if not _DOC.search(first) or _HEDGES.search(first) or len(first) > 400:
+        return frozenset()
+    tanh, erf, loose = _TANH_TEXT.search(first), _ERF_TEXT.search(first), _LOOSE.search(first)
+    if tanh:
+        return frozenset(("tanh",)) if not erf else PLAIN
+    if loose:
+        return frozenset(("tanh", "quick"))
+    return PLAIN
+
+
+_TANH_FORMULA = re.compile(r"\btanh\s*\(.{0,60}0?\.0447", re.DOTALL | re.IGNORECASE)
+_TANH_WORDS = re.compile(r"\btanh (form|approx\w*|gelu|version|variant)|approx\w* (by|with|using|via) (a )?tanh", re.IGNORECASE)
+_ERF_FORMULA = re.compile(r"\berf\s*\(\s*\(?\s*x\s*/|\berfc\s*\(\s*-|\b(exact|erf) (gelu|form|version|gaussian|cdf)", re.IGNORECASE)
+_DOUBT = re.compile(
+    r"differ|slightly|instead|\bnot\b|unlike|\bthan\b|\bor\b|original|compar|also|see\b|either|both|equivalent|"
+    r"approximate\s*[:=(]|if\b|close|deriv|grad",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=1024)
+def formula_of_text(text: str) -> str:
+    """The flavour whose formula a docstring gives as that of the code: tanh, erf, or "" where it leaves any doubt."""
+    if len(text) > 600 or _DOUBT.search(text):
+        return ""
+    tanh = bool(_TANH_FORMULA.search(text) or _TANH_WORDS.search(text))
+    erf = bool(_ERF_FORMULA.search(text))
+    return ("tanh" if tanh else "erf") if tanh != erf else ""

@@ -1,0 +1,182 @@
+"""Recognises hand-written backward functions of GELUs, and compares them with the derivative of their forward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gelu_lint.claims import BACKWARD, backward, claim, says_gelu, words
+from gelu_lint.facts.table import callables
+from gelu_lint.model import Formula, Site
+from gelu_lint.numerics.evaluate import GRID, depends, values
+from gelu_lint.numerics.flavours import FLAVOURS
+from gelu_lint.numerics.identify import settle
+from gelu_lint.numerics.ir import Expr, const, too_big
+from gelu_lint.numerics.match import CORE
+from gelu_lint.numerics.near import GATES
+from gelu_lint.sites.claimed import owner_of
+from gelu_lint.sites.context import Around, Guards, tested
+from gelu_lint.sites.draft import Draft
+from gelu_lint.sites.formulas import GELU_FLAVOURS
+from gelu_lint.tree.lowering import Lowering, atoms, factors, operations, over, product
+from gelu_lint.tree.names import Names
+from gelu_lint.tree.nodes import BaseExpression, Call, ClassDef, CSTNode, FunctionDef, Name, Return, Tuple
+from gelu_lint.tree.walk import Moment, Walk
+
+_TOLERANCE = 1e-4  # of a slope; truncated constants stay below it, and erf and tanh differ by 8.7e-4
+_STEEP = 0.05  # how near to 0 and 1 a slope must be at -8 and 8 to be a derivative at all, where no forward says so
+
+
+class Slope(NamedTuple):
+    """How far a backward is from a derivative: the largest gap on [-6, 6] and where it is."""
+
+    flavour: str
+    error: float
+    at: float
+
+
+class _Found(NamedTuple):
+    node: CSTNode
+    around: Around
+    forward: str  # the flavour of the forward
+    matches: str  # the flavour whose derivative it is
+    gap: Slope
+
+
+class Backwards:
+    """A visitor that collects backward functions that are not the derivative of their forward."""
+
+    def __init__(self, walk: Walk, names: Names) -> None:
+        self._walk, self._names = walk, names
+        self._lowering = Lowering(names)
+        self._guards = Guards()
+        self._found: list[_Found] = []
+
+    def visit_Return(self, node: Return) -> None:
+        path = self._walk.path
+        function = next((a for a in reversed(path) if isinstance(a, FunctionDef)), None)
+        if function is None or node.value is None:
+            return
+        owner = owner_of(path)
+        name = function.name.value
+        paired = owner is not None and name == "backward"
+        if not paired and not (backward(name) and says_gelu(name)):
+            return
+        allowed = self._forward(owner) if paired and owner is not None else self._twin(name)
+        sure = bool(allowed)
+        if not allowed:
+            named = owner.name.value if owner is not None and paired else name
+            allowed = _claimed(named)
+        if not allowed:
+            return
+        for value in _gradients(node.value):
+            slope = self._slope(value, self._walk.moment)
+            if slope is None:
+                continue
+            gaps = [gap(slope, flavour) for flavour in FLAVOURS]
+            best = min((g for g in gaps if g.flavour in allowed), key=lambda g: g.error)
+            matches = min(gaps, key=lambda g: g.error)
+            fits = matches.flavour if matches.error < _TOLERANCE else ""
+            if best.error >= _TOLERANCE and (sure or fits or _derivative(slope)):
+                around = self._guards.around(self._walk, value)
+                self._found.append(_Found(value, around, best.flavour, fits, best))
+            return
+
+    def _forward(self, owner: ClassDef) -> frozenset[str]:
+        """The flavour that the ``forward`` of a class computes, if it is a GELU."""
+        bindings = self._names.scopes[id(owner)].bindings.get("forward", [])
+        function = bindings[0].node if len(bindings) == 1 else None
+        return self._computes(function)
+
+    def _twin(self, name: str) -> frozenset[str]:
+        """The flavour of the function that is called like this one without the word for backward."""
+        wanted = [word for word in words(name) if word not in BACKWARD]
+        for other, bindings in self._names.module_scope.bindings.items():
+            plain = [word for word in words(other) if word not in ("forward", "fwd")]
+            if plain == wanted and not backward(other) and len(bindings) == 1:
+                return self._computes(bindings[0].node)
+        return frozenset()
+
+    def _computes(self, function: CSTNode | None) -> frozenset[str]:
+        found = set()
+        for value, moment in self._names.returns.get(id(function), []):
+            if isinstance(value, Call):
+                rows = {callables().get(name) for name in self._names.resolve(value.func, moment)} - {None}
+                found |= {row.flavour for row in rows if row is not None and len(value.args) == 1}
+            for reading in self._lowering.readings(value, moment):
+                for atom in sorted(atoms(reading.expr))[:4]:
+                    own = product([part for part in factors(reading.expr) if atoms(part) <= {atom}])
+                    flavour = settle(over(own, atom)).flavour if atoms(own) == {atom} else ""
+                    if flavour in GELU_FLAVOURS:
+                        found.add(flavour)
+        return frozenset(found) if len(found) == 1 else frozenset()
+
+    def _slope(self, node: BaseExpression, moment: Moment) -> Expr | None:
+        """The derivative that a gradient holds, once what it is multiplied by is 1."""
+        for reading in self._lowering.readings(node, moment):
+            unknowns = sorted(atoms(reading.expr))
+            if not 1 <= len(unknowns) <= 2 or too_big(reading.expr) or any(map(backward, reading.helpers)):
+                continue  # what a backward that is called here gives is judged there
+            for atom in unknowns:
+                slope = over(reading.expr, atom, const(1.0))
+                if not depends(slope) or not operations(slope) & GATES:
+                    continue
+                if len(unknowns) == 1 or _linear(reading.expr, atom):
+                    return slope
+        return None
+
+    def nodes(self) -> Iterator[CSTNode]:
+        """The nodes that ``sites`` needs the places of."""
+        return (found.node for found in self._found)
+
+    def sites(self, draft: Draft) -> Iterator[Site]:
+        """The sites, in source order."""
+        for found in self._found:
+            around = found.around
+            span = draft.span(found.node)
+            yield Site(
+                "formula", "backward", "", "", draft.text(found.node), "unknown", "fixed", None, span, span, (), None,
+                "", "", "return", tested(around.path, found.node), around.symbol, around.guard,
+                draft.statement(found.node), draft.quote, found.gap.error, None,
+                formula=Formula(nearest=found.forward, why=found.matches, at=found.gap.at),
+            )  # fmt: skip
+
+
+def _claimed(name: str) -> frozenset[str]:
+    """The flavours whose derivative ``name`` says it is."""
+    plain = "_".join(word for word in words(name) if word not in BACKWARD)
+    return claim(plain)
+
+
+def _gradients(node: BaseExpression) -> list[BaseExpression]:
+    """What a backward gives for its inputs, None aside."""
+    parts = [element.value for element in node.elements] if isinstance(node, Tuple) else [node]
+    return [part for part in parts if not (isinstance(part, Name) and part.value == "None")]
+
+
+def _linear(expr: Expr, atom: str) -> bool:
+    """Whether a formula of two unknowns is a multiple of the one that is not ``atom``."""
+    once, twice, none = (values(over(expr, atom, const(factor))) for factor in (1.0, 2.0, 0.0))
+    core = [i for i, x in enumerate(GRID) if abs(x) <= CORE]
+    return all(
+        abs(twice[i] - 2 * once[i]) <= 1e-9 * max(1.0, abs(once[i])) and abs(none[i]) <= 1e-12 for i in core
+    )
+
+
+def gap(slope: Expr, flavour: str) -> Slope:
+    """How far ``slope`` is from the derivative of ``flavour`` on [-6, 6]."""
+    pairs = [
+        (abs(got - FLAVOURS[flavour].slope(x)), x)
+        for x, got in zip(GRID, values(slope), strict=True)
+        if abs(x) <= CORE and x
+    ]
+    size, at = max(pairs)
+    return Slope(flavour, size if size == size else float("inf"), at)
+
+
+def _derivative(slope: Expr) -> bool:
+    """Whether a function looks like the derivative of an activation: 0 far to the left, 1 far to the right."""
+    column = values(slope)
+    left = [value for x, value in zip(GRID, column, strict=True) if x < -7.5]
+    right = [value for x, value in zip(GRID, column, strict=True) if x > 7.5]
+    return all(abs(v) < _STEEP for v in left) and all(abs(v - 1) < _STEEP for v in right)

@@ -1,0 +1,121 @@
+"""What the code around a node gives it out for: the names and docstrings that say GELU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gelu_lint.claims import backward, claim, claim_of_text, formula_of_text, gate_only, says_gelu, says_other
+from gelu_lint.sites.context import Role
+from gelu_lint.tree.names import text_of
+from gelu_lint.tree.nodes import (
+    Arg,
+    Call,
+    ClassDef,
+    ConcatenatedString,
+    CSTNode,
+    Element,
+    Expr,
+    FunctionDef,
+    IndentedBlock,
+    Lambda,
+    SimpleStatementLine,
+    SimpleString,
+    Tuple,
+)
+
+#: Methods that compute what an object of the class is for.
+_FORWARD = frozenset(
+    (
+        *("forward", "__call__", "call", "construct", "apply", "forward_native", "forward_cuda", "forward_cpu"),
+        *("static_call", "_forward", "function", "fn", "func", "compute"),
+    )
+)
+_KEYED = ("variable", "attribute", "table", "argument", "default")
+
+
+class Claimed(NamedTuple):
+    """The names that say GELU, nearest first, the flavours that the nearest allows, and what the docstring tells."""
+
+    names: tuple[str, ...] = ()
+    allowed: frozenset[str] = frozenset()
+    told: str = ""
+    gate: bool = False  # a name says that this is the factor of x alone
+
+
+def claimed(path: Sequence[CSTNode], part: Role) -> Claimed:
+    """The claims on a node in the role ``part`` under its ancestors ``path``."""
+    names: list[str] = []
+    told, said = "", frozenset[str]()
+    if part.key and part.form in (*_KEYED, "return"):
+        names.append(part.key)
+    names += _beside(path)
+    if part.form == "return" and not part.key:
+        found = _function(path)
+        if found is not None:
+            function, owner = found
+            own = [function.name.value, *([owner.name.value] if owner is not None else [])]
+            names += [*own, *_registered(function), *(_registered(owner) if owner is not None else ())]
+            text = docstring(function) or (docstring(owner) if owner is not None else "")
+            if not any(says_other(name) or backward(name) or gate_only(name) for name in own):
+                told = formula_of_text(text)
+                said = claim_of_text(text)
+    if any(backward(name) for name in names):
+        return Claimed()
+    saying = [name for name in names if claim(name)]
+    gate = any(gate_only(name) for name in names)
+    if saying:
+        return Claimed(tuple(saying), claim(saying[0]), told, gate)
+    if any(says_gelu(name) or says_other(name) for name in names):
+        return Claimed()  # a name that says something of its own goes before any text
+    return Claimed(("docstring",) if said else (), said, told, gate)
+
+
+def _beside(path: Sequence[CSTNode]) -> Iterator[str]:
+    """The string that stands beside a node: ``("gelu", node)``, ``register("gelu", node)``."""
+    parent, above = (*reversed(path[-2:]), None, None)[:2]
+    if isinstance(parent, Element) and isinstance(above, Tuple) and len(above.elements) == 2:
+        yield from filter(None, [text_of(above.elements[0].value)])
+    elif isinstance(parent, Arg) and isinstance(above, Call) and above.args and parent is not above.args[0]:
+        yield from filter(says_gelu, [text_of(above.args[0].value)])
+
+
+def function_around(path: Sequence[CSTNode]) -> FunctionDef | Lambda | None:
+    """The innermost function or lambda of ``path``."""
+    return next((a for a in reversed(path) if isinstance(a, (FunctionDef, Lambda))), None)
+
+
+def _function(path: Sequence[CSTNode]) -> tuple[FunctionDef, ClassDef | None] | None:
+    """The function around, and the class that it computes for if it is the one that does so."""
+    at = next((i for i in range(len(path) - 1, -1, -1) if isinstance(path[i], (FunctionDef, Lambda))), None)
+    function = path[at] if at is not None else None
+    if at is None or not isinstance(function, FunctionDef):
+        return None
+    outer = next((a for a in reversed(path[:at]) if isinstance(a, (FunctionDef, Lambda, ClassDef))), None)
+    owner = outer if isinstance(outer, ClassDef) and function.name.value in _FORWARD else None
+    return function, owner
+
+
+def owner_of(path: Sequence[CSTNode]) -> ClassDef | None:
+    """The innermost class of ``path``."""
+    return next((a for a in reversed(path) if isinstance(a, ClassDef)), None)
+
+
+def _registered(node: FunctionDef | ClassDef) -> Iterator[str]:
+    """Strings that decorators are called with: ``@register("gelu")``."""
+    for decorator in node.decorators:
+        call = decorator.decorator
+        for arg in call.args if isinstance(call, Call) else ():
+            yield from filter(None, [text_of(arg.value)])
+
+
+def docstring(node: FunctionDef | ClassDef) -> str:
+    """The docstring of a function or class, "" without one."""
+    body = node.body
+    first: object = body.body[0] if isinstance(body, IndentedBlock) and body.body else None
+    first = first.body[0] if isinstance(first, SimpleStatementLine) and first.body else None
+    value = first.value if isinstance(first, Expr) else None
+    if isinstance(value, (SimpleString, ConcatenatedString)):
+        text = value.evaluated_value
+        return text if isinstance(text, str) else ""
+    return ""

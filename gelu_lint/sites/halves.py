@@ -1,0 +1,117 @@
+"""Recognises what makes a file run in half precision: autocast, ``.half()``, dtypes and the switches of trainers.
+
+bfloat16 has the range of float32 and is never meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gelu_lint.model import Use
+from gelu_lint.sites.context import symbol
+from gelu_lint.sites.draft import Draft
+from gelu_lint.tree.names import Names, last_name, literal
+from gelu_lint.tree.nodes import Call, CSTNode, DictElement, Name
+from gelu_lint.tree.walk import Moment, Walk
+
+_HALF = frozenset(
+    f"{module}.{name}" for module in ("torch", "jax.numpy", "numpy", "tensorflow", "paddle", "mlx.core")
+    for name in ("float16", "half", "HalfTensor")
+)  # fmt: skip
+_TEXT = ("float16", "fp16", "half")
+#: Keywords that choose a dtype for a whole model.
+_DTYPES = ("dtype", "torch_dtype", "param_dtype", "cast_inputs")
+
+
+class _Found(NamedTuple):
+    node: Call | DictElement
+    detail: str
+    symbol: str
+
+
+class Halves:
+    """A visitor that collects uses of kind fp16."""
+
+    def __init__(self, walk: Walk, names: Names) -> None:
+        self._walk, self._names = walk, names
+        self._found: list[_Found] = []
+
+    def visit_Call(self, node: Call) -> None:
+        detail = self._detail(node, last_name(node.func))
+        if detail:
+            self._found.append(_Found(node, detail, symbol(self._walk.path)))
+
+    def visit_DictElement(self, node: DictElement) -> None:
+        # DeepSpeed: {"fp16": {"enabled": True}}
+        if literal(node.key)[1] == "fp16":
+            for element in getattr(node.value, "elements", ()):
+                if isinstance(element, DictElement) and literal(element.key)[1] == "enabled":
+                    if literal(element.value)[1] is True:
+                        self._found.append(_Found(node, "half", symbol(self._walk.path)))
+
+    def _detail(self, node: Call, last: str) -> str:
+        moment = self._walk.moment
+        given = {arg.keyword.value: arg.value for arg in node.args if isinstance(arg.keyword, Name)}
+        plain = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
+        if last == "autocast":
+            return self._autocast(node, given, plain, moment)
+        if last == "half" and not node.args and not self._names.resolve(node.func, moment):
+            return "half"
+        if last in ("to", "type", "set_default_dtype", "astype"):
+            values = [*plain, *(given[key] for key in ("dtype",) if key in given)]
+            return "half" if any(self._is_half(value, moment) for value in values) else ""
+        if last == "set_global_policy" and plain and literal(plain[0])[1] == "mixed_float16":
+            return "half"
+        if literal(given["fp16"])[1] is True if "fp16" in given else False:
+            return "cuda_autocast"
+        if "mixed_precision" in given and literal(given["mixed_precision"])[1] == "fp16":
+            return "cuda_autocast"
+        if "precision" in given and literal(given["precision"])[1] in (16, "16", "16-mixed", "16-true"):
+            return "half" if literal(given["precision"])[1] == "16-true" else "cuda_autocast"
+        if last in ("custom_fwd",) or last[:1].isupper() or last == "from_pretrained":
+            for key in _DTYPES:
+                if key in given and self._is_half(given[key], moment):
+                    return "half"
+        return ""
+
+    def _autocast(
+        self, node: Call, given: dict[str, CSTNode], plain: list[CSTNode], moment: Moment
+    ) -> str:
+        names = self._names.resolve(node.func, moment)
+        if "enabled" in given and literal(given["enabled"])[1] is False:
+            return ""
+        of_cpu = any(".cpu." in name for name in names)
+        of_cuda = any(".cuda." in name for name in names)
+        device = given.get("device_type", plain[0] if plain and not (of_cpu or of_cuda) else None)
+        kind = literal(device)[1] if device is not None else None
+        if of_cuda and plain and literal(plain[0])[1] is False:
+            return ""
+        dtype = given.get("dtype", plain[1] if len(plain) > 1 else None)
+        cuda = of_cuda or kind == "cuda"
+        if dtype is None:
+            return "cuda_autocast" if cuda else ""
+        if not self._is_half(dtype, moment):
+            return ""
+        return "half" if of_cpu or kind == "cpu" else "cuda_autocast"
+
+    def _is_half(self, node: CSTNode, moment: Moment) -> bool:
+        constant = self._names.constant(node, moment)
+        names = self._names.resolve(constant if constant is not None else node, moment)
+        value = literal(constant if constant is not None else node)[1]
+        return bool(names & _HALF) or value in _TEXT
+
+    def nodes(self) -> Iterator[CSTNode]:
+        """The nodes that ``uses`` needs the places of."""
+        return (found.node for found in self._found)
+
+    def contexts(self) -> frozenset[str]:
+        """The kinds of half precision that the file has."""
+        return frozenset(found.detail for found in self._found)
+
+    def uses(self, draft: Draft) -> Iterator[Use]:
+        """The uses, in source order."""
+        for found in self._found:
+            span, rows = draft.span(found.node), draft.statement(found.node)
+            text = " ".join(draft.text(found.node).split())[:60]
+            yield Use("fp16", "", text, found.detail, span, span, (), None, "call", found.symbol, "", rows, "")
