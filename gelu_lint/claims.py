@@ -18,7 +18,9 @@ _FLAVOUR_WORDS: dict[str, frozenset[str]] = {
     **dict.fromkeys(("quick", "sigmoid"), frozenset(("quick",))),
     **dict.fromkeys(("tanh", "new"), frozenset(("tanh",))),
     **dict.fromkeys(("erf", "exact", "accurate"), frozenset(("erf",))),
-    **dict.fromkeys(("fast", "faster", "approx", "approximate", "approximated", "approximation"), frozenset(("tanh", "quick"))),
+    **dict.fromkeys(
+        ("fast", "faster", "approx", "approximate", "approximated", "approximation"), frozenset(("tanh", "quick"))
+    ),
 }  # fmt: skip
 _OTHER_ACTIVATIONS = frozenset(
     ("silu", "swish", "relu", "elu", "selu", "celu", "prelu", "mish", "swiglu", "reglu", "glu", "softplus", "sigmoid")
@@ -26,7 +28,21 @@ _OTHER_ACTIVATIONS = frozenset(
 #: Words that make the name say something else, or nothing for sure.
 _OTHER_WORDS = frozenset(
     (
-        *("silu", "swish", "relu", "elu", "selu", "celu", "prelu", "mish", "swiglu", "reglu", "glu", "softplus", "leaky"),
+        *(
+            "silu",
+            "swish",
+            "relu",
+            "elu",
+            "selu",
+            "celu",
+            "prelu",
+            "mish",
+            "swiglu",
+            "reglu",
+            "glu",
+            "softplus",
+            "leaky",
+        ),
         *("hard", "clip", "clipped", "capped", "clamped", "limited", "squared", "square", "sparse", "int", "quant"),
         *("quantized", "poly", "polynomial", "taylor", "lut", "table", "shifted", "scaled", "tempered", "temperature"),
         *("parametric", "learnable", "learned", "noisy", "random", "soft", "softclamp", "inverse", "inv", "log", "or"),
@@ -131,8 +147,12 @@ def claim_of_text(text: str) -> frozenset[str]:
 
 
 _TANH_FORMULA = re.compile(r"\btanh\s*\(.{0,60}0?\.0447", re.DOTALL | re.IGNORECASE)
-_TANH_WORDS = re.compile(r"\btanh (form|approx\w*|gelu|version|variant)|approx\w* (by|with|using|via) (a )?tanh", re.IGNORECASE)
-_ERF_FORMULA = re.compile(r"\berf\s*\(\s*\(?\s*x\s*/|\berfc\s*\(\s*-|\b(exact|erf) (gelu|form|version|gaussian|cdf)", re.IGNORECASE)
+_TANH_WORDS = re.compile(
+    r"\btanh (form|approx\w*|gelu|version|variant)|approx\w* (by|with|using|via) (a )?tanh", re.IGNORECASE
+)
+_ERF_FORMULA = re.compile(
+    r"\berf\s*\(\s*\(?\s*x\s*/|\berfc\s*\(\s*-|\b(exact|erf) (gelu|form|version|gaussian|cdf)", re.IGNORECASE
+)
 _DOUBT = re.compile(
     r"differ|slightly|instead|\bnot\b|unlike|\bthan\b|\bor\b|original|compar|also|see\b|either|both|equivalent|"
     r"approximate\s*[:=(]|if\b|close|deriv|grad",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
@@ -190,6 +191,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     import difflib
 
     word, names = word.upper(), {name.upper(): name for name in known}
-    close = difflib.get_close_matches(word, names, 3, 0.6)
+    if re.fullmatch(r"[A-Z]{3}[0-9OIL]+", word):
+        word = word[:3] + word[3:].translate(str.maketrans("OIL", "011"))  # letters that pass for digits
+    close = difflib.get_close_matches(word, names, 10, 0.6)
     best = max(close, key=lambda name: [a == b for a, b in zip(name, word, strict=False)], default="")
     return f" (did you mean {names[best]!r}?)" if best else ""

@@ -23,14 +23,16 @@ _NAMES = {
     "sigmoid": "σ(x)", "plain_tanh": "tanh(x)", "softplus": "softplus",
 }  # fmt: skip
 #: Sources of frameworks themselves, which have no built-in but what they define.
-_INTERNAL = re.compile(r"(^|/)_src/|(^|/)(torch|jax|jaxlib|keras|tensorflow|paddle|mlx|mindspore|tinygrad|oneflow|flax)/")
+_INTERNAL = re.compile(
+    r"(^|/)_src/|(^|/)(torch|jax|jaxlib|keras|tensorflow|paddle|mlx|mindspore|tinygrad|oneflow|flax)/"
+)
 _CHOICES = ("gelu", "tanh", "erf", "approx", "act", "exact", "quick", "fast", "name", "mode", "kind", "variant", "silu")
 SLIGHT = 1e-3  # an error from here on is an error; what is less is a warning
 
 
 def spoken(site: Site, file: FileSummary) -> str:
     """The code of the rule that speaks of a site, "" for none; GEL012 and GEL013 give way to GEL021 and GEL022."""
-    if site.form == "backward" or is_backward(site.symbol) or site.given == "dynamic" and site.spelling == "formula":
+    if site.form == "backward" or is_backward(site.symbol) or (site.given == "dynamic" and site.spelling == "formula"):
         return ""  # a derivative, or a family with a parameter of its own
     if site.flavour == "near":
         return "GEL014"

@@ -200,8 +200,8 @@ class Use(NamedTuple):
 
     kind       absent (``callee`` does not exist), refused (it refuses the value ``detail``), number (it refuses a
                Python number; ``detail`` is the function that takes one), compare (something is compared with it),
-               key (``detail`` is a key of a table that says GELU), fp16 (code runs in half precision: ``detail`` is half or cuda_autocast), tail (a Φ whose small values
-               matter is computed as 1 + …; ``detail`` is what to write)
+               key (``detail`` is a key of a table that says GELU), fp16 (code runs in half precision: ``detail`` is
+               half or cuda_autocast), tail (a Φ whose small values matter is computed as ``detail``, 1 + …)
     form       call, reference, import (``callee`` is the last of several names) or sole (the only name of its import)
     """
 

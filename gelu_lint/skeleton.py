@@ -153,9 +153,7 @@ def _halves(scan: Scan, part: _Part, bearers: list[bool]) -> list[bool]:
     texts = [part(statement.row, statement.end_row) for statement in scan.statements]
     if not any(bearer and _FORMULA.search(text) for text, bearer in zip(texts, bearers, strict=True)):
         return bearers
-    return [
-        bearer or any(word in text for word in HALF_WORDS) for text, bearer in zip(texts, bearers, strict=True)
-    ]
+    return [bearer or any(word in text for word in HALF_WORDS) for text, bearer in zip(texts, bearers, strict=True)]
 
 
 def _select(scan: Scan, part: _Part, needles: tuple[str, ...]) -> list[bool]:

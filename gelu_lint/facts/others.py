@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from gelu_lint.facts.record import Other
 
-#: Names of each activation as a function and as a class, in any framework.
+#: Names of each activation as a function and as a class, in any framework. A call of sigmoid, tanh or softplus may be
+#: a part of a GELU.
 _FUNCTIONS = {
     "silu": ("silu", "swish"),
     "relu": ("relu",),
@@ -14,9 +15,6 @@ _FUNCTIONS = {
     "selu": ("selu",),
     "mish": ("mish",),
     "leaky_relu": ("leaky_relu",),
-    "sigmoid": ("sigmoid",),
-    "plain_tanh": ("tanh",),
-    "softplus": ("softplus",),
 }
 _CLASSES = {
     "silu": ("SiLU", "Silu", "Swish"),
@@ -35,7 +33,7 @@ _MODULES: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("torch.nn", "torch", "class", "torch.nn.GELU", ("Silu", "Swish")),
     ("torch.nn.functional", "torch", "function", "torch.nn.functional.gelu", ("swish",)),
     ("torch", "torch", "function", "torch.nn.functional.gelu",
-     ("silu", "swish", "elu", "mish", "leaky_relu", "softplus")),
+     ("silu", "swish", "elu", "mish", "leaky_relu")),
     ("jax.nn", "jax", "function", "jax.nn.gelu", ()),
     ("flax.linen", "flax", "function", "flax.linen.gelu", ("mish",)),
     ("flax.nnx", "flax", "function", "flax.nnx.gelu", ("mish",)),

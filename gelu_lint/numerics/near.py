@@ -196,7 +196,7 @@ class _Search:
             sign, other = _PRODUCTS[op]
             if value in (0.5, 2.0):
                 yield self._argument("factor", place, lambda a, x: 1.0, f"{sign} {value:g} too many")
-            if min(abs(value - root) for root in _ROOT_TWOS) < 1e-3:
+            if place not in self.scaling and min(abs(value - root) for root in _ROOT_TWOS) < 1e-3:
                 yield self._argument("root two", place, lambda a, x: 1.0, f"{sign} {written(value)} too many")
             if self.varies[step]:
                 why = f"{sign} {written(value)} for {other} {written(value)}"

@@ -172,7 +172,7 @@ RULE = Rule(
         bad(
             "import torch\nfrom math import pi\n\n\ndef gelu(x):\n"
             "    return torch.tanh(torch.sqrt(2 / pi) * (x + 0.044715 * x**3))\n",
-            at="6:38",
+            at="6:23",
             fixed="import math\n\nimport torch\nfrom math import pi\n\n\ndef gelu(x):\n"
             "    return torch.tanh(math.sqrt(2 / pi) * (x + 0.044715 * x**3))\n",
         ),

@@ -2,9 +2,9 @@
 
 ## What it does
 Reports a formula such as `x * torch.sigmoid(x)`, and calls of and references to the activations of frameworks
-(`nn.SiLU()`, `F.elu`, `jax.nn.silu`), where a function, class, attribute, variable, registry key, decorator or docstring
-says GELU. Formulas are told by their values, however they are spelled. Names are read word by word: `regelu` says
-nothing, `gelu_or_silu` and `swish` do not claim GELU.
+(`nn.SiLU()`, `F.elu`, `jax.nn.silu`), where a function, class, attribute, variable, registry key, decorator or
+docstring says GELU. Formulas are told by their values, however they are spelled. Names are read word by word: `regelu`
+says nothing, `gelu_or_silu` and `swish` do not claim GELU.
 
 ## Why is this bad
 SiLU is off by up to 0.193 from GELU (at x = ±1.96), ReLU by 0.17, ELU by 1. A checkpoint trained with GELU gives other
@@ -13,8 +13,8 @@ outputs, and a paper that says GELU reports a model that had none. Nothing fails
 ## Fix safety
 The fix writes the built-in GELU that the name asks for (erf where it leaves that open, or the project's policy), and
 states the change: values move by up to 0.193 for SiLU. If the weights were trained with the code as it is, it is the
-name that is wrong: rename it instead. No fix where the built-in would need more than the expression at hand, in kernels,
-for NumPy, or where a comment would be lost.
+name that is wrong: rename it instead. No fix where the built-in would need more than the expression at hand, in
+kernels, for NumPy, or where a comment would be lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         wanted = target(site, project)
         size, words = off(site.flavour, wanted)
         message = f"computes {label(site.flavour)} {named(site)}: {words}"
-        fix = replacement(file, project, site, wanted) if site.formula is not None else _call(file, site, wanted, project)
+        fix = (
+            replacement(file, project, site, wanted) if site.formula is not None else _call(file, site, wanted, project)
+        )
         yield finding("GEL010", file, site, message, graded(size), fix, size)
 
 
@@ -95,7 +97,8 @@ RULE = Rule(
             "from torch import nn\n\n\nclass Mixer(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
             "        self.gelu = nn.SiLU()\n",
             at="7:21",
-            fixed="from torch import nn\n\n\nclass Mixer(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            fixed="from torch import nn\n\n\nclass Mixer(nn.Module):\n    def __init__(self):\n"
+            "        super().__init__()\n"
             '        self.gelu = nn.GELU(approximate="none")\n',
             delta=0.19300,
         ),
@@ -107,7 +110,8 @@ RULE = Rule(
             delta=1.0,
         ),
         bad(
-            "import torch\n\n\ndef swish(x):\n    return x * torch.sigmoid(x)\n\n\nACT = {'gelu': swish, 'relu': torch.relu}\n",
+            "import torch\n\n\ndef swish(x):\n    return x * torch.sigmoid(x)\n\n\n"
+            "ACT = {'gelu': swish, 'relu': torch.relu}\n",
             at="8:16",
         ),
         bad(
@@ -117,8 +121,14 @@ RULE = Rule(
             '    return torch.nn.functional.gelu(x, approximate="none")\n',
             delta=0.19300,
         ),
-        good("import torch\n\n\ndef swish(x):\n    return x * torch.sigmoid(x)\n\n\ndef gelu_or_silu(x):\n    return swish(x)\n"),
-        good("from torch import nn\n\n\nclass Block(nn.Module):\n    def __init__(self):\n        self.act = nn.SiLU()  # not gelu\n"),
+        good(
+            "import torch\n\n\ndef swish(x):\n    return x * torch.sigmoid(x)\n\n\ndef gelu_or_silu(x):\n"
+            "    return swish(x)\n"
+        ),
+        good(
+            "from torch import nn\n\n\nclass Block(nn.Module):\n    def __init__(self):\n"
+            "        self.act = nn.SiLU()  # not gelu\n"
+        ),
         good("import torch\n\n\ndef regelu(x):\n    return x * torch.sigmoid(x)\n"),
         good("import torch\n\n\ndef test_gelu(x):\n    gelu = x * torch.sigmoid(x)\n    assert gelu is not None\n"),
     ),

@@ -9,8 +9,8 @@ The sigmoid form is off by up to 0.0203 from GELU (at x = −2.27), 43 times as 
 OpenAI's CLIP weights, and wrong for weights that were trained with the GELU of a framework.
 
 ## Fix safety
-The fix writes the built-in GELU, and states the change (0.0203). If the weights come from CLIP, keep the formula and call
-it quick GELU.
+The fix writes the built-in GELU, and states the change (0.0203). If the weights come from CLIP, keep the formula and
+call it quick GELU.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ RULE = Rule(
     __doc__,
     examples=(
         bad(
-            "import torch\nimport torch.nn.functional as F\n\n\ndef gelu(x):\n    return x * torch.sigmoid(1.702 * x)\n",
+            "import torch\nimport torch.nn.functional as F\n\n\ndef gelu(x):\n"
+            "    return x * torch.sigmoid(1.702 * x)\n",
             at="6:12",
             fixed="import torch\nimport torch.nn.functional as F\n\n\ndef gelu(x):\n"
             '    return F.gelu(x, approximate="none")\n',
@@ -74,8 +75,14 @@ RULE = Rule(
             at="5:12",
         ),
         good("import torch\n\n\ndef quick_gelu(x):\n    return x * torch.sigmoid(1.702 * x)\n"),
-        good("import torch\n\n\nclass ApproximateGELU:\n    def forward(self, x):\n        return x * torch.sigmoid(1.702 * x)\n"),
-        good("import torch\n\n\ndef gelu_gate(gate, up, alpha=1.702):\n    return gate * torch.sigmoid(alpha * gate) * (up + 1)\n"),
+        good(
+            "import torch\n\n\nclass ApproximateGELU:\n    def forward(self, x):\n"
+            "        return x * torch.sigmoid(1.702 * x)\n"
+        ),
+        good(
+            "import torch\n\n\ndef gelu_gate(gate, up, alpha=1.702):\n"
+            "    return gate * torch.sigmoid(alpha * gate) * (up + 1)\n"
+        ),
     ),
     evidence=evidence,
 )

@@ -1,9 +1,10 @@
 """The erf GELU typed by hand, where the framework has it.
 
 ## What it does
-Reports formulas that compute x·Φ(x), in any spelling (`erf`, `erfc`, `ndtr`, a normal distribution's `cdf`, over several
-statements), where the framework whose functions they call has a built-in GELU. NumPy and SciPy have none. Files that
-define several flavours under their names, tests, references, accelerator kernels and frameworks themselves are left alone.
+Reports formulas that compute x·Φ(x), in any spelling (`erf`, `erfc`, `ndtr`, a normal distribution's `cdf`, over
+several statements), where the framework whose functions they call has a built-in GELU. NumPy and SciPy have none.
+Files that define several flavours under their names, tests, references, accelerator kernels and frameworks themselves
+are left alone.
 
 ## Why is this bad
 `1 + erf(…)` cancels: in half precision the formula is exactly 0 for every x ≤ −3.67, where GELU is −4.5e-4, and
@@ -73,17 +74,22 @@ RULE = Rule(
             delta=1e-6,
         ),
         bad(
-            "import jax\n\n\ndef ffn(p, gelu_in):\n    h = 0.5 * gelu_in * jax.lax.erfc(-gelu_in * 0.7071067811865476)\n"
+            "import jax\n\n\ndef ffn(p, gelu_in):\n"
+            "    h = 0.5 * gelu_in * jax.lax.erfc(-gelu_in * 0.7071067811865476)\n"
             "    return h @ p\n",
             at="5:9",
-            fixed="import jax\n\n\ndef ffn(p, gelu_in):\n    h = jax.nn.gelu(gelu_in, approximate=False)\n    return h @ p\n",
+            fixed="import jax\n\n\ndef ffn(p, gelu_in):\n    h = jax.nn.gelu(gelu_in, approximate=False)\n"
+            "    return h @ p\n",
             delta=1e-6,
         ),
         bad(
             "import torch\n\n\ndef gelu(x):\n    y = x.float()\n    return (y * torch.special.ndtr(y)).to(x.dtype)\n",
             at="6:12",
         ),
-        good("import numpy as np\nfrom scipy.special import erf\n\n\ndef gelu(x):\n    return 0.5 * x * (1 + erf(x / np.sqrt(2)))\n"),
+        good(
+            "import numpy as np\nfrom scipy.special import erf\n\n\ndef gelu(x):\n"
+            "    return 0.5 * x * (1 + erf(x / np.sqrt(2)))\n"
+        ),
         good(
             _ERF + "def gelu(x):\n    return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))\n\n\n"
             "def gelu_new(x):\n    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))\n"

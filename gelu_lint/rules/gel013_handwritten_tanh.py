@@ -1,10 +1,10 @@
 """The tanh GELU typed by hand, where the framework has it.
 
 ## What it does
-Reports formulas that compute 0.5x(1 + tanh(√(2/π)(x + 0.044715x³))), in any spelling (Horner form, `x * sigmoid(2 * u)`,
-shortened constants, over several statements), where the framework whose functions they call has a built-in GELU. NumPy
-and SciPy have none. Files that define several flavours under their names, tests, references, accelerator kernels and
-frameworks themselves are left alone.
+Reports formulas that compute 0.5x(1 + tanh(√(2/π)(x + 0.044715x³))), in any spelling (Horner form, `x * sigmoid(2 *
+u)`, shortened constants, over several statements), where the framework whose functions they call has a built-in GELU.
+NumPy and SciPy have none. Files that define several flavours under their names, tests, references, accelerator kernels
+and frameworks themselves are left alone.
 
 ## Why is this bad
 In half precision the formula's gradient is NaN from |x| = 148, 256 or 1211 on, by how the cube is spelled, where the
@@ -82,19 +82,27 @@ RULE = Rule(
             "import tensorflow as tf\n\n\ndef ffn(x, w, gelu=True):\n"
             "    return (x * tf.sigmoid(1.5957691216 * (x + 0.044715 * tf.pow(x, 3)))) @ w\n",
             at="5:13",
-            fixed="import tensorflow as tf\n\n\ndef ffn(x, w, gelu=True):\n    return (tf.nn.gelu(x, approximate=True)) @ w\n",
+            fixed="import tensorflow as tf\n\n\ndef ffn(x, w, gelu=True):\n"
+            "    return (tf.nn.gelu(x, approximate=True)) @ w\n",
             delta=1e-6,
         ),
         bad(
-            _TANH + f"def gelu(x):\n    # GPT-2's\n    u = 0.7978845608 * (x + 0.044715 * x**3)\n"
+            _TANH + "def gelu(x):\n    # GPT-2's\n    u = 0.7978845608 * (x + 0.044715 * x**3)\n"
             "    # times the gate\n    return 0.5 * x * (1 + torch.tanh(u))\n",
             at="11:12",
         ),
-        good("import numpy as np\n\n\ndef gelu(x):\n    return 0.5 * x * (1 + np.tanh(0.79788456 * (x + 0.044715 * x**3)))\n"),
-        good(_TANH + f"def gelu(x, approximate=True):\n    if approximate:\n        return {_FORMULA}\n"
-             '    return F.gelu(x, approximate="none")\n'),
-        good("import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef gelu(x):\n"
-             "    return x * tl.sigmoid(1.5957691216 * x * (1 + 0.044715 * x * x))\n"),
+        good(
+            "import numpy as np\n\n\ndef gelu(x):\n"
+            "    return 0.5 * x * (1 + np.tanh(0.79788456 * (x + 0.044715 * x**3)))\n"
+        ),
+        good(
+            _TANH + f"def gelu(x, approximate=True):\n    if approximate:\n        return {_FORMULA}\n"
+            '    return F.gelu(x, approximate="none")\n'
+        ),
+        good(
+            "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef gelu(x):\n"
+            "    return x * tl.sigmoid(1.5957691216 * x * (1 + 0.044715 * x * x))\n"
+        ),
     ),
     evidence=evidence,
 )

@@ -2,8 +2,8 @@
 
 ## What it does
 Reports built-ins and formulas under a name that says which GELU it is and is wrong: `gelu_erf` that is tanh,
-`"gelu_new": F.gelu`, `quick_gelu` that is erf, a docstring that gives the tanh formula over erf code. Names that leave the
-choice open (`gelu`, `approx_gelu`), branches that choose one, and a registry's own names (HF calls a tanh
+`"gelu_new": F.gelu`, `quick_gelu` that is erf, a docstring that gives the tanh formula over erf code. Names that leave
+the choice open (`gelu`, `approx_gelu`), branches that choose one, and a registry's own names (HF calls a tanh
 `gelu_accurate`) are not reported.
 
 ## Why is this bad
@@ -63,20 +63,28 @@ RULE = Rule(
             at="5:12",
         ),
         bad(
-            "import torch\n\n\ndef gelu_exact(x):\n    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))\n",
+            "import torch\n\n\ndef gelu_exact(x):\n"
+            "    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))\n",
             at="5:12",
         ),
         bad(
-            'import torch.nn.functional as F\n\n\ndef act(x):\n    """0.5*x*(1+tanh(sqrt(2/pi)*(x+0.044715*x**3)))."""\n'
+            "import torch.nn.functional as F\n\n\ndef act(x):\n"
+            '    """0.5*x*(1+tanh(sqrt(2/pi)*(x+0.044715*x**3)))."""\n'
             '    return F.gelu(x, approximate="none")\n',
             at="6:12",
         ),
-        good("from functools import partial\n\nimport torch.nn.functional as F\n\n"
-             'ACT2FN = {"gelu": partial(F.gelu, approximate="none"), "gelu_new": partial(F.gelu, approximate="tanh")}\n'),
-        good('import torch.nn.functional as F\n\n\ndef gelu_tanh(x, exact=False):\n    if exact:\n'
-             '        return F.gelu(x, approximate="none")\n    return F.gelu(x, approximate="tanh")\n'),
-        good('import torch.nn.functional as F\n\n\ndef act(x):\n    """GELU, slightly different from '
-             '0.5*x*(1+tanh(sqrt(2/pi)*(x+0.044715*x**3)))."""\n    return F.gelu(x, approximate="none")\n'),
+        good(
+            "from functools import partial\n\nimport torch.nn.functional as F\n\n"
+            'ACT2FN = {"gelu": partial(F.gelu, approximate="none"), "gelu_new": partial(F.gelu, approximate="tanh")}\n'
+        ),
+        good(
+            "import torch.nn.functional as F\n\n\ndef gelu_tanh(x, exact=False):\n    if exact:\n"
+            '        return F.gelu(x, approximate="none")\n    return F.gelu(x, approximate="tanh")\n'
+        ),
+        good(
+            'import torch.nn.functional as F\n\n\ndef act(x):\n    """GELU, slightly different from '
+            '0.5*x*(1+tanh(sqrt(2/pi)*(x+0.044715*x**3)))."""\n    return F.gelu(x, approximate="none")\n'
+        ),
     ),
     evidence=evidence,
 )

@@ -1,9 +1,9 @@
 """A hand-written backward that is not the derivative of its forward.
 
 ## What it does
-Lowers what a GELU's backward gives (the `backward` of an autograd function, `gelu_backward`, `bias_gelu_back`, `gelu_grad`)
-to a function of the input and compares it with the derivative of the forward's flavour: the forward of the same class, or
-the function of the same name. Where it is the derivative of another flavour, the message names it.
+Lowers what a GELU's backward gives (the `backward` of an autograd function, `gelu_backward`, `bias_gelu_back`,
+`gelu_grad`) to a function of the input and compares it with the derivative of the forward's flavour: the forward of
+the same class, or the function of the same name. Where it is the derivative of another flavour, the message names it.
 
 ## Why is this bad
 Training follows a gradient that is not that of the loss: it goes on, and ends elsewhere. `torch.autograd.gradcheck` on
@@ -62,8 +62,10 @@ def evidence() -> None:
 
 
 _HEAD = (
-    "import math\n\nimport torch\n\n\nclass GeluFn(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
-    "        ctx.save_for_backward(x)\n        return torch.nn.functional.gelu(x, approximate='none')\n\n    @staticmethod\n"
+    "import math\n\nimport torch\n\n\nclass GeluFn(torch.autograd.Function):\n    @staticmethod\n"
+    "    def forward(ctx, x):\n"
+    "        ctx.save_for_backward(x)\n        return torch.nn.functional.gelu(x, approximate='none')\n\n"
+    "    @staticmethod\n"
     "    def backward(ctx, grad_output):\n        (x,) = ctx.saved_tensors\n"
     "        cdf = 0.5 * (1 + torch.erf(x / math.sqrt(2)))\n"
 )
@@ -83,11 +85,16 @@ RULE = Rule(
     __doc__,
     examples=(
         bad(_HEAD + "        return grad_output * cdf\n", at="16:16"),
-        bad(_HEAD + "        pdf = torch.exp(-x * x) / math.sqrt(2 * math.pi)\n        return grad_output * (cdf + x * pdf)\n",
-            at="17:16"),
+        bad(
+            _HEAD + "        pdf = torch.exp(-x * x) / math.sqrt(2 * math.pi)\n"
+            "        return grad_output * (cdf + x * pdf)\n",
+            at="17:16",
+        ),
         bad(_TWINS + "    return g * s * (1 + x * (1 - s))\n", at="14:12"),
-        good(_HEAD + "        pdf = torch.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)\n"
-             "        return grad_output * (cdf + x * pdf)\n"),
+        good(
+            _HEAD + "        pdf = torch.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)\n"
+            "        return grad_output * (cdf + x * pdf)\n"
+        ),
         good(_TWINS + "    return g * s * (1 + 1.702 * x * (1 - s))\n"),
         good("import torch\n\n\ndef swish_backward(g, x, gelu=None):\n    s = torch.sigmoid(x)\n    return g * s\n"),
     ),

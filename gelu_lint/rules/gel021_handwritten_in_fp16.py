@@ -1,21 +1,21 @@
 """A GELU typed by hand that runs in half precision.
 
 ## What it does
-In a file that runs in fp16 (`.half()`, `torch.float16`, fp16 autocast, the switches of trainers), works out the formula
-step by step in half precision, forward and backward, as PyTorch rounds it, and reports where its gradient turns NaN, or,
-for erf, from where on it is exactly 0. A formula that casts to float32 inside is not reported, nor is bfloat16, which
-has float32's range.
+In a file that runs in fp16 (`.half()`, `torch.float16`, fp16 autocast, the switches of trainers), works out the
+formula step by step in half precision, forward and backward, as PyTorch rounds it, and reports where its gradient
+turns NaN, or, for erf, from where on it is exactly 0. A formula that casts to float32 inside is not reported, nor is
+bfloat16, which has float32's range.
 
 ## Why is this bad
-`0.5 * x * (1 + tanh(√(2/π)(x + 0.044715 x³)))` overflows in the backward: tanh' = 0 meets an infinite factor, and
-0 · ∞ is NaN. This happens from |x| = 148 on for `x**3` and `pow` (CUDA autocast lifts pow to float32, where it does
-not), from 256 for `c * (x * x * x)`, from 1211 for `c * x * x * x`. One such activation ends the run. The erf formula is
-finite everywhere, but `1 + erf` is exactly 0 from x = −3.67 on (a warning). The built-ins compute in float32 inside and
-round once: neither flavour has these faults. In jax and tensorflow it is the built-in tanh form that turns NaN.
+`0.5 * x * (1 + tanh(√(2/π)(x + 0.044715 x³)))` overflows in the backward: tanh' = 0 meets an infinite factor, and 0 ·
+∞ is NaN. This happens from |x| = 148 on for `x**3` and `pow` (CUDA autocast lifts pow to float32, where it does not),
+from 256 for `c * (x * x * x)`, from 1211 for `c * x * x * x`. One such activation ends the run. The erf formula is
+finite everywhere, but `1 + erf` is exactly 0 from x = −3.67 on (a warning). The built-ins compute in float32 inside
+and round once: neither flavour has these faults. In jax and tensorflow it is the built-in tanh form that turns NaN.
 
 ## Fix safety
-The fix writes the built-in of the same flavour; last bits may differ (this counts as 1e-6). None is offered for the tanh
-form of jax and tensorflow, whose built-in has the same fault.
+The fix writes the built-in of the same flavour; last bits may differ (this counts as 1e-6). None is offered for the
+tanh form of jax and tensorflow, whose built-in has the same fault.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ RULE = Rule(
             delta=1e-6,
         ),
         bad(
-            _HEAD + _BODY.format("x * x * x") + "def step(net, x):\n    with torch.autocast('cuda', dtype=torch.float16):\n"
+            _HEAD
+            + _BODY.format("x * x * x")
+            + "def step(net, x):\n    with torch.autocast('cuda', dtype=torch.float16):\n"
             "        return gelu(net(x))\n",
             at="6:12",
             fixed=_HEAD + _FIXED.replace('"', "'") + "def step(net, x):\n"
@@ -123,9 +125,15 @@ RULE = Rule(
             "def step(p, x):\n    return gelu(x.astype(jnp.float16) @ p)\n",
             at="6:12",
         ),
-        good("import numpy as np\nimport torch\n\n\ndef gelu(x):\n    return 0.5 * x * (1 + np.tanh(0.79788456 * (x + 0.044715 * x**3)))\n\n\n"
-             "def half(net):\n    return net.half()\n"),
-        good("import torch\n\n\ndef quick_gelu(x):\n    return x * torch.sigmoid(1.702 * x)\n\n\ndef half(net):\n    return net.half()\n"),
+        good(
+            "import numpy as np\nimport torch\n\n\ndef gelu(x):\n"
+            "    return 0.5 * x * (1 + np.tanh(0.79788456 * (x + 0.044715 * x**3)))\n\n\n"
+            "def half(net):\n    return net.half()\n"
+        ),
+        good(
+            "import torch\n\n\ndef quick_gelu(x):\n    return x * torch.sigmoid(1.702 * x)\n\n\ndef half(net):\n"
+            "    return net.half()\n"
+        ),
     ),
     evidence=evidence,
 )

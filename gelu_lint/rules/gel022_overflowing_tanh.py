@@ -62,7 +62,8 @@ RULE = Rule(
     __doc__,
     examples=(
         bad(
-            _HEAD + "    e = torch.exp(2 * 0.7978845608 * (x + 0.044715 * x**3))\n    return 0.5 * x * (1 + (e - 1) / (e + 1))\n",
+            _HEAD + "    e = torch.exp(2 * 0.7978845608 * (x + 0.044715 * x**3))\n"
+            "    return 0.5 * x * (1 + (e - 1) / (e + 1))\n",
             at="7:12",
             fixed=_HEAD + '    return F.gelu(x, approximate="tanh")\n',
             delta=1e-6,
@@ -72,8 +73,10 @@ RULE = Rule(
             at="6:12",
         ),
         good("import torch\n\n\ndef quick_gelu(x):\n    return x / (1 + torch.exp(-1.702 * x))\n"),
-        good("import numpy as np\n\n\ndef gelu(x):\n    e = np.exp(2 * 0.7978845608 * (x + 0.044715 * x**3))\n"
-             "    return 0.5 * x * (1 + (1 - 2 / (e + 1)))\n"),
+        good(
+            "import numpy as np\n\n\ndef gelu(x):\n    e = np.exp(2 * 0.7978845608 * (x + 0.044715 * x**3))\n"
+            "    return 0.5 * x * (1 + (1 - 2 / (e + 1)))\n"
+        ),
     ),
     evidence=evidence,
 )

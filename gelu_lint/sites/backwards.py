@@ -8,11 +8,10 @@ from typing import NamedTuple
 from gelu_lint.claims import BACKWARD, backward, claim, says_gelu, words
 from gelu_lint.facts.table import callables
 from gelu_lint.model import Formula, Site
-from gelu_lint.numerics.evaluate import GRID, depends, values
+from gelu_lint.numerics.evaluate import CORE, GRID, depends, values
 from gelu_lint.numerics.flavours import FLAVOURS
 from gelu_lint.numerics.identify import settle
 from gelu_lint.numerics.ir import Expr, const, too_big
-from gelu_lint.numerics.match import CORE
 from gelu_lint.numerics.near import GATES
 from gelu_lint.sites.claimed import owner_of
 from gelu_lint.sites.context import Around, Guards, tested
@@ -158,9 +157,7 @@ def _linear(expr: Expr, atom: str) -> bool:
     """Whether a formula of two unknowns is a multiple of the one that is not ``atom``."""
     once, twice, none = (values(over(expr, atom, const(factor))) for factor in (1.0, 2.0, 0.0))
     core = [i for i, x in enumerate(GRID) if abs(x) <= CORE]
-    return all(
-        abs(twice[i] - 2 * once[i]) <= 1e-9 * max(1.0, abs(once[i])) and abs(none[i]) <= 1e-12 for i in core
-    )
+    return all(abs(twice[i] - 2 * once[i]) <= 1e-9 * max(1.0, abs(once[i])) and abs(none[i]) <= 1e-12 for i in core)
 
 
 def gap(slope: Expr, flavour: str) -> Slope:

@@ -34,7 +34,6 @@ from gelu_lint.tree.nodes import (
     BinaryOperation,
     Call,
     CSTNode,
-    Expr as Statement,
     FunctionDef,
     IndentedBlock,
     Lambda,
@@ -43,6 +42,7 @@ from gelu_lint.tree.nodes import (
     SimpleStatementLine,
     Subscript,
 )
+from gelu_lint.tree.nodes import Expr as Statement
 from gelu_lint.tree.walk import Moment, Walk
 
 _PRODUCTS = ("Multiply", "Divide")
@@ -168,9 +168,10 @@ class Formulas:
                 parametric = False
                 if defaults is not None:
                     parametric = self._is_parameter(node, moment)
-                identity = _under(identity, claims, parametric)
-                if identity is None:
+                judged = _under(identity, claims, parametric)
+                if judged is None:
                     continue
+                identity = judged
                 self._read |= reading.nodes if claims.allowed else frozenset()
                 final, at = self._final(node, moment, reading)
                 if any(says_gelu(name) for name in reading.helpers) or self._elsewhere(final, at, identity):
@@ -253,8 +254,8 @@ class Formulas:
             yield Site(
                 "formula", "formula", framework, "", text, identity.flavour, given, None, span, span, (), None,
                 part.key, part.consumer, part.form, tested(around.path, sink.node), around.symbol, around.guard,
-                draft.statement(sink.node), draft.quote, identity.error, _rounded(identity.parameter), sink.claims.names,
-                tuple(sorted(sink.claims.allowed)), sink.claims.told, self._formula(sink, framework, draft, contexts),
+                draft.statement(sink.node), draft.quote, identity.error, _rounded(identity.parameter),
+                sink.claims.names, tuple(sorted(sink.claims.allowed)), sink.claims.told, self._formula(sink, framework, draft, contexts),
             )  # fmt: skip
 
     def _formula(self, sink: _Sink, framework: str, draft: Draft, contexts: frozenset[str]) -> Formula:
@@ -347,9 +348,7 @@ class Formulas:
             order=given[0].moment.order + 1))  # fmt: skip
 
 
-def _gelu(
-    expr: Expr, judge: Callable[[Expr], Identity], claimed_: bool
-) -> tuple[Identity, Expr, str, bool] | None:
+def _gelu(expr: Expr, judge: Callable[[Expr], Identity], claimed_: bool) -> tuple[Identity, Expr, str, bool] | None:
     """What a formula computes of one of its atoms: its identity, itself over x, the atom, whether it is all of it.
 
     A product such as ``gelu(x) * gate`` holds the GELU of x.
@@ -400,14 +399,10 @@ def deltas(expr: Expr) -> tuple[tuple[str, float | None], ...]:
     """What changes if a flavour takes the place of a formula: max |new − old| over all real x, None without bound."""
     if too_big(expr):
         return ()
-    return tuple(
-        (name, difference(lambda x: evaluate(expr, x), FLAVOURS[name].value).size) for name in _REPLACED
-    )
+    return tuple((name, difference(lambda x: evaluate(expr, x), FLAVOURS[name].value).size) for name in _REPLACED)
 
 
-def _hazards(
-    expr: Expr, identity: Identity, framework: str, contexts: frozenset[str]
-) -> tuple[tuple[str, float], ...]:
+def _hazards(expr: Expr, identity: Identity, framework: str, contexts: frozenset[str]) -> tuple[tuple[str, float], ...]:
     """Where the arithmetic of a formula fails; half precision only where the file has a context for it."""
     from gelu_lint.numerics.rounded import forward_nan, gradient_nan, tail_lost
 
@@ -472,9 +467,7 @@ def _chooses(function: FunctionDef | Lambda | None) -> bool:
     if function is None:
         return False
     params = function.params
-    return any(
-        _CHOICE.search(p.name.value) for p in (*params.posonly_params, *params.params, *params.kwonly_params)
-    )
+    return any(_CHOICE.search(p.name.value) for p in (*params.posonly_params, *params.params, *params.kwonly_params))
 
 
 def _plain(node: CSTNode) -> bool:
@@ -500,4 +493,3 @@ def _names_in(node: CSTNode) -> list[str]:
             found[item.value] = None
         waiting.extend(reversed(item.children))
     return list(found)
-

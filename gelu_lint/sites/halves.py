@@ -5,7 +5,7 @@ bfloat16 has the range of float32 and is never meant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gelu_lint.model import Use
@@ -46,9 +46,9 @@ class Halves:
         # DeepSpeed: {"fp16": {"enabled": True}}
         if literal(node.key)[1] == "fp16":
             for element in getattr(node.value, "elements", ()):
-                if isinstance(element, DictElement) and literal(element.key)[1] == "enabled":
-                    if literal(element.value)[1] is True:
-                        self._found.append(_Found(node, "half", symbol(self._walk.path)))
+                enabled = isinstance(element, DictElement) and literal(element.key)[1] == "enabled"
+                if enabled and literal(element.value)[1] is True:
+                    self._found.append(_Found(node, "half", symbol(self._walk.path)))
 
     def _detail(self, node: Call, last: str) -> str:
         moment = self._walk.moment
@@ -63,21 +63,20 @@ class Halves:
             return "half" if any(self._is_half(value, moment) for value in values) else ""
         if last == "set_global_policy" and plain and literal(plain[0])[1] == "mixed_float16":
             return "half"
-        if literal(given["fp16"])[1] is True if "fp16" in given else False:
+        said = {key: literal(given[key])[1] for key in ("fp16", "mixed_precision", "precision") if key in given}
+        if said.get("fp16") is True or said.get("mixed_precision") == "fp16":
             return "cuda_autocast"
-        if "mixed_precision" in given and literal(given["mixed_precision"])[1] == "fp16":
+        if said.get("precision") in (16, "16", "16-mixed"):
             return "cuda_autocast"
-        if "precision" in given and literal(given["precision"])[1] in (16, "16", "16-mixed", "16-true"):
-            return "half" if literal(given["precision"])[1] == "16-true" else "cuda_autocast"
+        if said.get("precision") == "16-true":
+            return "half"
         if last in ("custom_fwd",) or last[:1].isupper() or last == "from_pretrained":
             for key in _DTYPES:
                 if key in given and self._is_half(given[key], moment):
                     return "half"
         return ""
 
-    def _autocast(
-        self, node: Call, given: dict[str, CSTNode], plain: list[CSTNode], moment: Moment
-    ) -> str:
+    def _autocast(self, node: Call, given: Mapping[str, CSTNode], plain: Sequence[CSTNode], moment: Moment) -> str:
         names = self._names.resolve(node.func, moment)
         if "enabled" in given and literal(given["enabled"])[1] is False:
             return ""

@@ -242,7 +242,7 @@ class Lowering:
             options.append((index, {**passed, **open_}))
             if not open_:
                 break
-            passed = {**{node: "" for node in open_}, **passed}
+            passed = {**dict.fromkeys(open_, ""), **passed}
         if not options:
             return None
         (first, needed), *rest = options
