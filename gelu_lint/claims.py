@@ -168,3 +168,17 @@ def formula_of_text(text: str) -> str:
     tanh = bool(_TANH_FORMULA.search(text) or _TANH_WORDS.search(text))
     erf = bool(_ERF_FORMULA.search(text))
     return ("tanh" if tanh else "erf") if tanh != erf else ""
+
+
+_SHUNNED = re.compile(
+    r"(F\.gelu|nn\.GELU|functional\.gelu|nn\.gelu|built-?in)[^.]{0,80}"
+    r"\b(wrong|subtl\w*|avoid\w*|mismatch\w*|not|unavailable|slower|missing|differ\w*|unsupported)\b|"
+    r"\b(instead of|rather than|without|avoid\w*) (using )?(F\.gelu|nn\.GELU|\S*functional\.gelu|the built-?in)",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=1024)
+def shuns_built_in(text: str) -> bool:
+    """Whether a docstring says why the built-in GELU is not used."""
+    return bool(_SHUNNED.search(text[:2000]))

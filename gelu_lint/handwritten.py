@@ -64,7 +64,7 @@ def _typed(site: Site, file: FileSummary) -> str:
     assert site.formula is not None
     if fp16_hazard(site)[0] or overflow(site) is not None:
         return ""  # GEL021 and GEL022 say more
-    if site.formula.several or site.formula.kernel or site.formula.own or _chosen(site):
+    if site.formula.several or site.formula.kernel or site.formula.own or site.formula.deliberate or _chosen(site):
         return ""
     if (site.framework, site.flavour) not in BUILT_INS or internal(file) or defines_several(file):
         return ""

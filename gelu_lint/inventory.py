@@ -52,7 +52,7 @@ def _table(sites: _Sites) -> Iterator[str]:
     cells = [
         (
             f"{printable(path)}:{site.span.row}:{site.span.column + 1}",
-            site.flavour,
+            label(site),
             "explicit" if site.explicit else "implicit",
             site.framework or "-",
             site.form,
@@ -65,9 +65,21 @@ def _table(sites: _Sites) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
+def label(site: Site) -> str:
+    """The function of a site in short: its flavour, for families with the parameter, for near misses with what is near."""
+    known = site.formula
+    if site.parameter is not None and site.flavour == "gelu_t":
+        return f"gelu_t τ={site.parameter:.4g}"
+    if site.parameter is not None and (site.flavour == "sigmoid_k" or (known and known.nearest == "quick")):
+        return f"x·σ({site.parameter:.4g}x)"
+    if known is not None and known.nearest and site.flavour in ("near", "clipped", "squared", "sparse"):
+        return f"{site.flavour} {known.nearest}"
+    return site.flavour
+
+
 def _summary(sites: _Sites, where: str = "") -> str:
-    flavours = Counter(site.flavour for _, site in sites)
-    implicit = Counter(site.flavour for _, site in sites if not site.explicit)
+    flavours = Counter(label(site) for _, site in sites)
+    implicit = Counter(label(site) for _, site in sites if not site.explicit)
     parts = [
         f"{count} {flavour}" + (f" ({implicit[flavour]} implicit)" if implicit[flavour] else "")
         for flavour, count in flavours.most_common()

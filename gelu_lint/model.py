@@ -11,6 +11,9 @@ from typing import NamedTuple
 #: A literal as it stands in source; what no literal can say is not a Value.
 Value = str | int | float | bool | None
 
+#: The delta of a fix that computes the same function in exact arithmetic: last bits may differ.
+ROUNDING = 1e-6
+
 SEVERITIES = ("info", "warning", "error")
 
 
@@ -113,7 +116,8 @@ class Formula(NamedTuple):
     rewrite    what such a call replaces, "return " before it where that is a whole body; None where none can
     casts      dtypes that the unknown is cast to inside
     kernel     the function is compiled for an accelerator, which has no built-in to call
-    own        the built-in of its framework is assigned to in this file, or the file is that framework's own
+    own        the built-in of its framework is assigned to in this file
+    deliberate the docstring says why the built-in is not used
     hazards    where its arithmetic fails, by dtype: ("half", x), ("cuda_autocast", x): NaN gradient from x on;
                ("float32", x), ("float64", x): NaN from x on; ("tail", x): exactly 0 in half precision from x on
     """
@@ -130,12 +134,13 @@ class Formula(NamedTuple):
     casts: tuple[str, ...] = ()
     kernel: bool = False
     own: bool = False
+    deliberate: bool = False
     hazards: tuple[tuple[str, float], ...] = ()
 
     def delta(self, flavour: str) -> float | None:
         """What changes if the built-in of ``flavour`` takes its place; rounding counts as 1e-6, None: no bound."""
         found = dict(self.deltas).get(flavour)
-        return None if found is None else max(found, 1e-6)
+        return None if found is None else max(found, ROUNDING)
 
     def hazard(self, kind: str) -> float | None:
         """Where the arithmetic fails, None if it does not or is not known."""

@@ -238,7 +238,8 @@ def test_every_formula_of_exact_operations_is_as_in_torch(expr: Expr, context: s
     except (AttributeError, TypeError):  # a condition on a number
         return
     except RuntimeError as error:  # clamp takes no bound that float16 lacks
-        assert "without overflow" in str(error)
+        if "without overflow" not in str(error):
+            raise
         return
     own_value, own_slope = (torch.tensor(column, dtype=torch.float64) for column in gradient(expr, context, SOME))
     assert not other(value, own_value).any(), expr

@@ -17,6 +17,7 @@ from gelu_lint.numerics.match import (
     exact,
     family,
     gate,
+    squared,
 )
 from gelu_lint.numerics.near import near, written
 
@@ -35,7 +36,7 @@ def _settled(expr: Expr) -> tuple[Identity, tuple[str, float] | None]:
         return Identity("quick", *distance(column, REFERENCES["quick"], math.inf), found[1]), None
     if found:
         return UNKNOWN, found
-    return gate(column) or clipped(steps(expr), column) or UNKNOWN, None
+    return gate(column) or squared(column) or clipped(steps(expr), column) or UNKNOWN, None
 
 
 def _member(expr: Expr, kind: str, parameter: float) -> Identity:

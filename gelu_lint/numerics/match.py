@@ -18,14 +18,14 @@ class Identity(NamedTuple):
     """What an expression computes.
 
     flavour    a name in FLAVOURS, or
-               `sigmoid_k` x·σ(kx), k > 0; `gelu_t` x·Φ(x/τ), τ > 0; `clipped`, erf, tanh or quick with a clamp;
+               `sigmoid_k` x·σ(kx), k > 0; `gelu_t` x·Φ(x/τ), τ > 0; `clipped`, erf, tanh or quick with a clamp; `squared`;
                `gate`, one of these (relu and clipped aside) without its factor x; `near`; `unknown`
     error      max |expression - reference| and where: over GRID for a flavour (up to 1e-6 it is rounding and
     at         told as 0) or a clipped one, over [-6, 6] for the others, whose reference is `nearest` (erf if
                that is ""); inf for unknown
     parameter  k or τ, also of quick and of a gate or a near miss that has one; of `clipped` the (outermost) bound
-    nearest    of `near` the flavour one edit away; of `sigmoid_k` quick, of `gelu_t` erf; of `clipped` and `gate`
-               the flavour that is clipped or lacks x ("" for the gates of sigmoid_k and gelu_t); else ""
+    nearest    of `near` the flavour one edit away; of `sigmoid_k` quick, of `gelu_t` erf; of `clipped`, `squared`
+               and `gate` the flavour that is clipped, squared or lacks x ("" for the gates of sigmoid_k and gelu_t); else ""
     why        what is off, in words: "0.44715 for 0.044715"
     right      the constant that would be right, if a constant is off
     """
@@ -110,6 +110,15 @@ def family(column: Column) -> tuple[str, float] | None:
     slope = _normal_quantile(gate)
     if slope > 0.01 and same(column, [x * OPS["ndtr"].function(slope * x) for x in GRID]):
         return "gelu_t", 1.0 / slope
+    return None
+
+
+def squared(column: Column) -> Identity | None:
+    """The square of a GELU, as squared ReLU is that of ReLU."""
+    for name in NEAR_TARGETS:
+        square = [value * value for value in REFERENCES[name]]
+        if same(column, square):
+            return Identity("squared", *distance(column, REFERENCES[name]), nearest=name)
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from gelu_lint.model import SEVERITIES, Finding, Fix
+from gelu_lint.model import ROUNDING, SEVERITIES, Finding, Fix
 from gelu_lint.runner import Run
 
 _WIDTH = 160
@@ -54,6 +54,8 @@ def effect(fix: Fix, severity: str) -> str:
     """What applying a fix changes, and what it takes to have it applied."""
     if fix.delta is None:
         change = "changes values without bound"
+    elif fix.delta == ROUNDING:
+        return "the same function, last bits may differ (--allow-delta 1e-6)"
     elif fix.delta:
         change = f"changes values by up to {fix.delta:.2e}"
     else:

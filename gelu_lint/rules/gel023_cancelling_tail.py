@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gelu_lint.imports import reach
-from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project, Use
+from gelu_lint.model import ROUNDING, Edit, FileSummary, Finding, Fix, Project, Use
 from gelu_lint.rule import Rule, bad, good, report
 
 
@@ -42,7 +42,7 @@ def _fix(file: FileSummary, use: Use) -> Fix | None:
     if use.callee == "torch":
         text = f"0.5 * {found[0]}(-{argument} * 0.7071067811865476)"
         text = f"({text})" if use.form == "ratio" else text
-    return Fix(f"write {text}", (Edit(use.span, text),), found[1], delta=1e-6)
+    return Fix(f"write {text}", (Edit(use.span, text),), found[1], delta=ROUNDING)
 
 
 def evidence() -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gelu_lint.claims import backward, claim, claim_of_text, formula_of_text, gate_only, says_gelu, says_other
+from gelu_lint.claims import (
+    backward,
+    claim,
+    claim_of_text,
+    formula_of_text,
+    gate_only,
+    says_gelu,
+    says_other,
+    shuns_built_in,
+)
 from gelu_lint.sites.context import Role
 from gelu_lint.tree.names import text_of
 from gelu_lint.tree.nodes import (
@@ -41,15 +50,16 @@ class Claimed(NamedTuple):
     allowed: frozenset[str] = frozenset()
     told: str = ""
     gate: bool = False  # a name says that this is the factor of x alone
+    deliberate: bool = False  # the docstring says why the built-in is not used
 
 
 def claimed(path: Sequence[CSTNode], part: Role) -> Claimed:
     """The claims on a node in the role ``part`` under its ancestors ``path``."""
     names: list[str] = []
-    told, said = "", frozenset[str]()
+    told, said, deliberate = "", frozenset[str](), False
     if part.key and part.form in (*_KEYED, "return"):
         names.append(part.key)
-    names += _beside(path)
+    names += _beside(path[:-1] if path and isinstance(path[-1], Lambda) else path)
     if part.form == "return" and not part.key:
         found = _function(path)
         if found is not None:
@@ -57,6 +67,7 @@ def claimed(path: Sequence[CSTNode], part: Role) -> Claimed:
             own = [function.name.value, *([owner.name.value] if owner is not None else [])]
             names += [*own, *_registered(function), *(_registered(owner) if owner is not None else ())]
             text = docstring(function) or (docstring(owner) if owner is not None else "")
+            deliberate = shuns_built_in(text)
             if not any(says_other(name) or backward(name) or gate_only(name) for name in own):
                 told = formula_of_text(text)
                 said = claim_of_text(text)
@@ -65,10 +76,10 @@ def claimed(path: Sequence[CSTNode], part: Role) -> Claimed:
     saying = [name for name in names if claim(name)]
     gate = any(gate_only(name) for name in names)
     if saying:
-        return Claimed(tuple(saying), claim(saying[0]), told, gate)
+        return Claimed(tuple(saying), claim(saying[0]), told, gate, deliberate)
     if any(says_gelu(name) or says_other(name) for name in names):
         return Claimed()  # a name that says something of its own goes before any text
-    return Claimed(("docstring",) if said else (), said, told, gate)
+    return Claimed(("docstring",) if said else (), said, told, gate, deliberate)
 
 
 def _beside(path: Sequence[CSTNode]) -> Iterator[str]:

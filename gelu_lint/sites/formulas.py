@@ -15,7 +15,7 @@ from gelu_lint.claims import says_gelu
 from gelu_lint.facts.replacements import BUILT_INS
 from gelu_lint.facts.table import callables
 from gelu_lint.model import Formula, Site, Span
-from gelu_lint.numerics.evaluate import evaluate
+from gelu_lint.numerics.evaluate import columns, steps
 from gelu_lint.numerics.flavours import FLAVOURS, difference
 from gelu_lint.numerics.identify import identify, settle
 from gelu_lint.numerics.ir import Expr, too_big
@@ -51,6 +51,8 @@ _GELUS = ("erf", "tanh", "quick", "gelu_t", "clipped", "squared")
 GELU_FLAVOURS = ("erf", "tanh", "quick")
 _MOST_KEPT = 4
 _NUDGE = 1.3  # a parameter that is k or τ still is one when it is changed by this
+_GELU_LIKE = (1.55, 1.9)  # slopes of σ(kx) that somebody fitted to Φ: √(8/π), 1.702, 1.7729
+_RANDOM = re.compile(r"rand|bernoulli|mask|dropout", re.IGNORECASE)
 _PARAMETRIC = ("quick", "silu", "sigmoid_k", "gelu_t", "relu")
 #: Parameters that choose between flavours.
 _CHOICE = re.compile(r"approx|exact|tanh|erf|fast|variant|mode|kind|method|version|algorithm", re.IGNORECASE)
@@ -158,7 +160,9 @@ class Formulas:
         plans.append((frozenset(), 1.0))
         for names, defaults in plans:
             ways: set[Expr] = set()
+            gates = False
             for reading in self._lowering.readings(node, moment, names, defaults):
+                gates = gates or bool(operations(reading.expr) & GATES)
                 if not too_big(reading.expr):
                     ways.add(reading.expr)
                 known = _gelu(reading.expr, judge, bool(claims.allowed))
@@ -171,9 +175,13 @@ class Formulas:
                 judged = _under(identity, claims, parametric)
                 if judged is None:
                     continue
-                identity = judged
+                identity = judged if whole else _masked(judged, reading, atom)
                 self._read |= reading.nodes if claims.allowed else frozenset()
                 final, at = self._final(node, moment, reading)
+                if not whole and isinstance(final, BinaryOperation):
+                    inner = self._factor(final, at, identity, names)
+                    if inner is not None:
+                        final, reading, expr, atom, whole = *inner, True
                 if any(says_gelu(name) for name in reading.helpers) or self._elsewhere(final, at, identity):
                     continue  # it stands in a function that is called here, and is judged there
                 key = (identity.flavour, identity.why)
@@ -184,7 +192,27 @@ class Formulas:
             if found:
                 several = len(ways) > 1 or _chooses(function)
                 return [sink._replace(several=several) for sink in found.values()]
+            if not names and not gates and not claims.allowed:
+                return []  # with less followed there is none either
         return []
+
+    def _factor(
+        self, node: BinaryOperation, moment: Moment, identity: Identity, kept: frozenset[str]
+    ) -> tuple[BinaryOperation, Reading, Expr, str] | None:
+        """The factor of a product such as ``gelu(x) * gate`` that is all of the GELU, with its formula."""
+        for part in (node.left, node.right):
+            if not isinstance(part, BinaryOperation):
+                continue
+            for reading in self._lowering.readings(part, moment, kept):
+                unknowns = atoms(reading.expr)
+                formula = over(reading.expr, min(unknowns)) if len(unknowns) == 1 else None
+                if formula is not None and settle(formula).flavour == identity.flavour:
+                    return part, reading, formula, min(unknowns)
+                break
+            inner = self._factor(part, moment, identity, kept)
+            if inner is not None:
+                return inner
+        return None
 
     def _is_parameter(self, node: BaseExpression, moment: Moment) -> bool:
         """Whether a default is the k or τ of a family: changed, the formula stays in the family."""
@@ -235,6 +263,7 @@ class Formulas:
         self._all = self._settled()
         for sink in self._all:
             yield sink.node
+            yield from _parentheses(sink.node)
             if sink.atom in sink.reading.atoms:
                 yield sink.reading.atoms[sink.atom]
             yield from sink.reading.literals
@@ -255,7 +284,8 @@ class Formulas:
                 "formula", "formula", framework, "", text, identity.flavour, given, None, span, span, (), None,
                 part.key, part.consumer, part.form, tested(around.path, sink.node), around.symbol, around.guard,
                 draft.statement(sink.node), draft.quote, identity.error, _rounded(identity.parameter),
-                sink.claims.names, tuple(sorted(sink.claims.allowed)), sink.claims.told, self._formula(sink, framework, draft, contexts),
+                sink.claims.names, tuple(sorted(sink.claims.allowed)), sink.claims.told,
+                self._formula(sink, framework, draft, contexts),
             )  # fmt: skip
 
     def _formula(self, sink: _Sink, framework: str, draft: Draft, contexts: frozenset[str]) -> Formula:
@@ -276,6 +306,7 @@ class Formulas:
             tuple(dict.fromkeys(sink.reading.casts)),
             self._kernel(sink),
             self._names.is_patched(frozenset(_built_ins(framework))),
+            sink.claims.deliberate,
             _hazards(sink.expr, identity, framework, contexts) if wanted else (),
         )
 
@@ -301,9 +332,10 @@ class Formulas:
         if isinstance(sink.node, BaseExpression) and not isinstance(sink.node, AugAssign):
             at_hand = self._lowering.atom(atom, sink.moment) == sink.atom
             if at_hand and not self._temporaries(sink.node, sink.moment, local):
-                if "#" in draft.text(sink.node):
+                start, end = _brackets(sink.node, draft)
+                if "#" in draft.between(start, end):
                     return "", None
-                return text, (draft.span(sink.node), "")
+                return text, (draft.stretch(start, end), "")
         body = _body(sink.function)
         if not sink.returned or body is None or not isinstance(atom, Name):
             return "", None
@@ -368,7 +400,9 @@ def _gelu(expr: Expr, judge: Callable[[Expr], Identity], claimed_: bool) -> tupl
         if operations(own) & GATES and atoms(own) == {atom}:
             formula = over(own, atom)
             found = judge(formula)
-            if _known(found, claimed_) and found.flavour != "gate":
+            # What else is multiplied may hold a factor that seems to be missing.
+            sure = found.flavour != "near" or found.right is not None
+            if _known(found, claimed_) and found.flavour != "gate" and sure:
                 return found, formula, atom, False
     return None
 
@@ -376,7 +410,16 @@ def _gelu(expr: Expr, judge: Callable[[Expr], Identity], claimed_: bool) -> tupl
 def _known(identity: Identity, claimed_: bool) -> bool:
     if claimed_:
         return identity is not UNKNOWN and identity.flavour != "unknown"
+    if identity.flavour == "sigmoid_k":
+        return _GELU_LIKE[0] <= (identity.parameter or 0) <= _GELU_LIKE[1]
     return identity.flavour in (*_GELUS, "near")
+
+
+def _masked(identity: Identity, reading: Reading, atom: str) -> Identity:
+    """A GELU that is multiplied by a random mask is a sparse one."""
+    if identity.flavour in GELU_FLAVOURS and any(_RANDOM.search(name) for name in reading.atoms if name != atom):
+        return identity._replace(flavour="sparse", nearest=identity.flavour)
+    return identity
 
 
 def _under(identity: Identity, claims: Claimed, parametric: bool) -> Identity | None:
@@ -384,7 +427,7 @@ def _under(identity: Identity, claims: Claimed, parametric: bool) -> Identity | 
     if parametric:
         return identity if identity.flavour in (*_PARAMETRIC, "gelu_t") else None
     if not claims.allowed:
-        return identity if identity.flavour in (*_GELUS, "near") else None
+        return identity if identity.flavour in (*_GELUS, "near", "sigmoid_k") else None
     if identity.flavour == "sigmoid_k":
         return identity._replace(flavour="near")
     if identity.flavour == "gate":
@@ -399,7 +442,10 @@ def deltas(expr: Expr) -> tuple[tuple[str, float | None], ...]:
     """What changes if a flavour takes the place of a formula: max |new − old| over all real x, None without bound."""
     if too_big(expr):
         return ()
-    return tuple((name, difference(lambda x: evaluate(expr, x), FLAVOURS[name].value).size) for name in _REPLACED)
+    program = steps(expr)
+    return tuple(
+        (name, difference(lambda x: columns(program, (x,))[-1][0], FLAVOURS[name].value).size) for name in _REPLACED
+    )
 
 
 def _hazards(expr: Expr, identity: Identity, framework: str, contexts: frozenset[str]) -> tuple[tuple[str, float], ...]:
@@ -446,6 +492,22 @@ def _framework(packages: frozenset[str], imported: set[str]) -> str:
 def _built_ins(framework: str) -> set[str]:
     rows = {callables()[name] for (package, _), name in BUILT_INS.items() if package == framework}
     return {name for row in rows for name in (row.name, *row.aliases)}
+
+
+def _parentheses(node: CSTNode) -> tuple[CSTNode, ...]:
+    """The outermost parentheses around an expression that are its own."""
+    left, right = getattr(node, "lpar", ()), getattr(node, "rpar", ())
+    return (left[0], right[-1]) if left and right else ()
+
+
+def _brackets(node: CSTNode, draft: Draft) -> tuple[int, int]:
+    """Where an expression starts and ends, with its parentheses where a call needs none."""
+    around = _parentheses(node)
+    if not around:
+        return draft.start(node), draft.end(node)
+    start, end = draft.start(around[0]), draft.end(around[1])
+    free = draft.between(start - 1, start) in (" ", "(", "[", "{", ",", "=") if start else True
+    return (start, end) if free else (draft.start(node), draft.end(node))
 
 
 def _body(function: FunctionDef | Lambda | None) -> list[CSTNode] | None:

@@ -20,8 +20,10 @@ _HALF = frozenset(
     for name in ("float16", "half", "HalfTensor")
 )  # fmt: skip
 _TEXT = ("float16", "fp16", "half")
+_CALLS = ("autocast", "half", "to", "type", "set_default_dtype", "astype", "set_global_policy")
 #: Keywords that choose a dtype for a whole model.
 _DTYPES = ("dtype", "torch_dtype", "param_dtype", "cast_inputs")
+_SWITCHES = (*_DTYPES, "fp16", "mixed_precision", "precision")
 
 
 class _Found(NamedTuple):
@@ -38,7 +40,9 @@ class Halves:
         self._found: list[_Found] = []
 
     def visit_Call(self, node: Call) -> None:
-        detail = self._detail(node, last_name(node.func))
+        last = last_name(node.func)
+        keyed = any(isinstance(arg.keyword, Name) and arg.keyword.value in _SWITCHES for arg in node.args)
+        detail = self._detail(node, last) if keyed or last in _CALLS else ""
         if detail:
             self._found.append(_Found(node, detail, symbol(self._walk.path)))
 

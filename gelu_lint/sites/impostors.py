@@ -17,7 +17,20 @@ from gelu_lint.sites.context import Around, Guards, Role, role, tested
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.lowering import Lowering, atoms, over
 from gelu_lint.tree.names import Names, last_name
-from gelu_lint.tree.nodes import Attribute, Call, ClassDef, CSTNode, FunctionDef, Lambda, Name
+from gelu_lint.tree.nodes import (
+    AnnAssign,
+    Arg,
+    Assign,
+    Attribute,
+    Call,
+    ClassDef,
+    CSTNode,
+    DictElement,
+    Element,
+    FunctionDef,
+    Lambda,
+    Name,
+)
 from gelu_lint.tree.walk import Walk
 
 _FOUND_BY_NUMBERS = ("silu", "quick", "relu")
@@ -65,7 +78,7 @@ class Impostors:
         row = self._row(node) if node.value in self._last else None
         if row is not None:
             self._add(node, node, None, row.flavour, row)
-        elif not (isinstance(above, Call) and node is above.func):
+        elif isinstance(above, (DictElement, Assign, AnnAssign, Arg, Element)):
             self._own(node)
 
     def _row(self, node: CSTNode) -> Other | None:
@@ -77,8 +90,10 @@ class Impostors:
 
     def _own(self, node: Name) -> None:
         """A function or class of this file, told by what it computes: ``{"gelu": swish}``."""
+        if claim(node.value):
+            return
         part = role(node, self._walk.path)
-        if part.form not in ("table", "attribute", "variable", "argument", "element") or claim(node.value):
+        if part.form not in ("table", "attribute", "variable", "argument", "element"):
             return
         claims = claimed(self._walk.path, part)
         if not claims.allowed or claims.names[0] == "docstring":

@@ -112,6 +112,7 @@ class Lowering:
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        self._texts: dict[int, tuple[str, list[cst.Name]]] = {}
         self._begin({}, frozenset(), None)
 
     def _begin(self, arms: dict[int, str], kept: frozenset[str], defaults: float | None) -> None:
@@ -155,16 +156,34 @@ class Lowering:
 
     def atom(self, node: cst.BaseExpression, moment: Moment) -> str:
         """The name of ``node`` as an atom at ``moment``."""
-        names: list[cst.Name] = []
-        waiting: list[cst.CSTNode] = [node]
-        while waiting and len(names) < 20:
-            item = waiting.pop()
-            if isinstance(item, cst.Name):
-                names.append(item)
-            waiting.extend(item.children)
-        versions = [(name.value, self._names.version(name, moment)) for name in names]
-        text = node.value if isinstance(node, cst.Name) else _BLANK.code_for_node(node.with_changes(lpar=(), rpar=()))
-        return f"{_ATOM}{text}@{versions}"
+        if isinstance(node, cst.Name):
+            return f"{_ATOM}{node.value}@{self._names.version(node, moment)}"
+        text, names = self._text(node)
+        return f"{_ATOM}{text}@{[self._names.version(name, moment) for name in names]}"
+
+    def _text(self, node: cst.BaseExpression) -> tuple[str, list[cst.Name]]:
+        """The source of an expression, and the names in it, remembered by node."""
+        known = self._texts.get(id(node))
+        if known is None:
+            names: list[cst.Name] = []
+            waiting: list[cst.CSTNode] = [node]
+            while waiting and len(names) < 20:
+                item = waiting.pop()
+                if isinstance(item, cst.Name):
+                    names.append(item)
+                elif isinstance(item, cst.Attribute):
+                    waiting.append(item.value)
+                else:
+                    waiting.extend(item.children)
+            text, at = "", node
+            while isinstance(at, cst.Attribute):
+                text, at = f".{at.attr.value}{text}", at.value
+            if isinstance(at, cst.Name):
+                text = at.value + text
+            else:
+                text = _BLANK.code_for_node(node.with_changes(lpar=(), rpar=()))
+            known = self._texts[id(node)] = (text, names)
+        return known
 
     def _atom(self, node: cst.BaseExpression, moment: Moment) -> Expr:
         name = self.atom(node, moment)
@@ -553,7 +572,9 @@ def factors(expr: Expr) -> list[Expr]:
 
 def product(parts: list[Expr]) -> Expr:
     """The product of ``parts``, 1 if there are none."""
-    whole = const(1.0)
-    for part in parts:
+    if not parts:
+        return const(1.0)
+    whole = parts[0]
+    for part in parts[1:]:
         whole = call("mul", whole, part)
     return whole

@@ -472,11 +472,10 @@ class _Binder:
             self._own_attribute(node.target, cst.Name("_"))  # more than one value
 
     def leave_Expr(self, node: cst.Expr) -> None:
-        call = node.value
-        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
-            return
-        name = call.func.value
-        if isinstance(name, cst.Name) and call.func.attr.value in IN_PLACE and self.walk.scope.kind == "function":
+        call, name = node.value, node.value
+        while isinstance(name, cst.Call) and isinstance(name.func, cst.Attribute) and name.func.attr.value in IN_PLACE:
+            name = name.func.value
+        if isinstance(name, cst.Name) and name is not call and self.walk.scope.kind == "function":
             bindings = self.walk.scope.bindings.get(name.value, ())
             if bindings and all(binding.kind != "import" for binding in bindings):
                 self._bind(name.value, "step", node=call)

@@ -1,0 +1,218 @@
+"""Which rule speaks of a hand-written or misnamed GELU, what its fix leaves alone, and what makes half precision."""
+
+from __future__ import annotations
+
+import pytest
+
+from gelu_lint.engine import judge, summarise
+from gelu_lint.fixer import fix
+from gelu_lint.model import Finding, Project
+from gelu_lint.registry import all_rules
+from gelu_lint.source import decode
+
+CODES = tuple(rule.code for rule in all_rules() if rule.code < "GEL900")
+HEAD = "import math\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
+ERF = "0.5 * x * (1 + torch.erf(x / math.sqrt(2)))"
+TANH = "0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))"
+
+
+def findings(code: str, path: str = "model.py", project: Project = Project()) -> list[Finding]:  # noqa: B008
+    found = judge(summarise(decode(path, (HEAD + code).encode())), project, CODES)
+    return [f for f in found if f.code not in ("GEL001", "GEL005")]
+
+
+def codes(code: str, path: str = "model.py") -> list[str]:
+    return [f.code for f in findings(code, path)]
+
+
+IMPOSTORS = [
+    ("ACT = {'gelu': nn.SiLU()}\n", ["GEL010"]),
+    ("ACT = {'gelu': F.silu, 'silu': F.silu}\n", ["GEL010"]),
+    ("ACT = dict(gelu=nn.ReLU)\n", ["GEL010"]),
+    ("layers = [('gelu', nn.SiLU())]\n", ["GEL010"]),
+    ("register('gelu', lambda x: F.silu(x))\n", ["GEL010"]),
+    ("@register('gelu')\ndef act(x):\n    return F.silu(x)\n", ["GEL010"]),
+    ("gelu = F.mish\n", ["GEL010"]),
+    ("class A:\n    def __init__(self):\n        self.gelu = nn.ELU()\n", ["GEL010"]),
+    ("class GELU(nn.Module):\n    def forward(self, x):\n        return F.relu(x)\n", ["GEL010"]),
+    ("def swish(x):\n    return x * torch.sigmoid(x)\n\n\nclass A:\n    def __init__(self):\n        self.gelu = swish\n",
+     ["GEL010"]),
+    ("class Swish:\n    def forward(self, x):\n        return x * torch.sigmoid(x)\n\n\nACT = {'gelu': Swish}\n", ["GEL010"]),
+    ("ACT = {'silu': nn.SiLU(), 'relu': nn.ReLU()}\n", []),
+    ("gelu_or_silu = F.silu\n", []),
+    ("class A:\n    def __init__(self, use_gelu):\n        self.act = nn.GELU('none') if use_gelu else nn.SiLU()\n", []),
+    ("def act(x, gelu):\n    return F.gelu(x, approximate='none') if gelu else F.silu(x)\n", []),
+    ("def gelu(x, act):\n    if act == 'silu':\n        return F.silu(x)\n    return F.gelu(x, approximate='none')\n", []),
+    ("def gelu_block(x, silu=F.silu):\n    return F.gelu(silu(x), approximate='none')\n", []),
+    ("def pre_gelu(x):\n    return F.relu(x)\n", []),
+    ("def test_gelu(x):\n    gelu = F.silu\n    return gelu(x)\n", []),
+    ("class FakeGELU(nn.Module):\n    def forward(self, x):\n        return F.relu(x)\n", []),
+    ("def gelu(x):\n    return torch.tanh(x)\n", []),
+    ("F.silu = lambda x: x\ngelu = F.silu\n", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "expected"), IMPOSTORS)
+def test_impostors(code: str, expected: list[str]) -> None:
+    assert codes(code) == expected
+
+
+ONE_CODE = [
+    (f"def gelu(x):\n    return {ERF}\n", ["GEL012"]),
+    (f"def gelu(x):\n    return {TANH}\n", ["GEL013"]),
+    (f"def quick_gelu(x):\n    return {ERF}\n", ["GEL015"]),
+    (f"def gelu_erf(x):\n    return {TANH}\n", ["GEL015"]),
+    (f"def gelu_accurate(x):\n    return {TANH}\n", ["GEL015"]),
+    (f"def gelu_accurate(x):\n    return {TANH}\n\n\nACT = {{'gelu_accurate': gelu_accurate}}\n", ["GEL013"]),
+    (f"def gelu(x):\n    return {ERF}\n\n\ndef gelu_tanh(x):\n    return {TANH}\n", []),
+    (f"def gelu(x, approximate='none'):\n    if approximate == 'none':\n        return {ERF}\n    return {TANH}\n", []),
+    ("def gelu(x):\n    return x * torch.sigmoid(1.702 * x)\n", ["GEL011"]),
+    ("def gelu_tanh(x):\n    return x * torch.sigmoid(1.702 * x)\n", ["GEL015"]),
+    ("def fast_gelu(x):\n    return x * torch.sigmoid(1.702 * x)\n", []),
+    ("def gelu(x):\n    return x * torch.sigmoid(1.4 * x)\n", ["GEL014"]),
+    ("def gelu(x):\n    return x * torch.erf(x)\n", []),
+    (f"def forward(x, gelu):\n    h = {ERF}\n    return h @ gelu\n", ["GEL012"]),
+    (f"def gelu(x):\n    return {ERF}\n\n\nF.gelu = gelu\n", []),
+    (f'def gelu(x):\n    """Using F.gelu yields subtly wrong results."""\n    return {ERF}\n', []),
+]
+
+
+@pytest.mark.parametrize(("code", "expected"), ONE_CODE)
+def test_one_finding_a_site(code: str, expected: list[str]) -> None:
+    assert codes(code) == expected
+
+
+@pytest.mark.parametrize(
+    "path", ["tests/test_act.py", "jax/_src/nn/functions.py", "site/torch/nn/functional.py", "conftest.py"]
+)
+def test_tests_and_frameworks_are_not_told_to_use_built_ins(path: str) -> None:
+    assert codes(f"def gelu(x):\n    return {ERF}\n", path) == []
+
+
+def mended(code: str, project: Project = Project()) -> str:  # noqa: B008
+    text = fix(decode("model.py", (HEAD + code).encode()), project, CODES, 0.0, unsafe=True).text
+    assert text.startswith(HEAD)
+    return text.removeprefix(HEAD)
+
+
+UNFIXED = [
+    "def gelu(x):\n    cdf = torch.special.ndtr(x)  # exact\n    return x * cdf  # done\n",
+    "def gelu(x):\n    return (\n        x  # the input\n        * torch.special.ndtr(x)\n    )\n",
+    f"def gelu(x):\n    y = x.float()\n    return {ERF.replace('x', 'y')}\n",
+    "def gelu(x):\n    cdf = torch.special.ndtr(x)\n    print(cdf)\n    return x * cdf\n",
+    "def gelu(x):\n    h = proj(x)\n    cdf = torch.special.ndtr(h)\n    return h * cdf\n",
+    "def gelu(x, deep):\n    cdf = torch.special.ndtr(x)\n    if deep:\n        cdf = cdf * 1.0\n    return x * cdf\n",
+]
+
+
+@pytest.mark.parametrize("code", UNFIXED)
+def test_what_a_fix_would_lose_is_left_alone(code: str) -> None:
+    assert mended(code) == code
+
+
+FIXED = [
+    ("def gelu(x):\n    return (\n        0.5\n        * x\n        * (1 + torch.erf(x / math.sqrt(2)))\n    )\n",
+     'def gelu(x):\n    return F.gelu(x, approximate="none")\n'),
+    ("def gelu(h):\n    '''Doc.'''\n    a = torch.erf(h / math.sqrt(2))\n    a += 1\n    return 0.5 * h * a\n",
+     "def gelu(h):\n    '''Doc.'''\n    return F.gelu(h, approximate=\"none\")\n"),
+    (f"def up(x, gelu):\n    y = ({ERF}) * gelu\n    return y\n",
+     'def up(x, gelu):\n    y = F.gelu(x, approximate="none") * gelu\n    return y\n'),
+    (f"def gelu(bias, y):\n    x = bias + y\n    return {TANH}\n",
+     'def gelu(bias, y):\n    x = bias + y\n    return F.gelu(x, approximate="tanh")\n'),
+    ("gelu = lambda t: t * torch.special.ndtr(t)\n", 'gelu = lambda t: F.gelu(t, approximate="none")\n'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "expected"), FIXED)
+def test_fixes(code: str, expected: str) -> None:
+    assert mended(code) == expected
+
+
+def test_an_old_torch_gets_no_approximate() -> None:
+    old = Project(declared=(("torch", (1, 8), None, True),))
+    code = f"def gelu(x):\n    return {ERF}\n"
+    assert mended(code, old) == code
+
+
+def test_the_policy_decides_what_a_plain_name_gets() -> None:
+    code = "def gelu(x):\n    return x * torch.sigmoid(x)\n"
+    assert 'approximate="tanh"' in mended(code, Project("tanh"))
+    assert 'approximate="none"' in mended(code, Project("erf"))
+
+
+HALF = [
+    ("net.half()", "half"), ("net.to(torch.float16)", "half"), ("net.to('cuda', dtype=torch.half)", "half"),
+    ("Model.from_pretrained('m', torch_dtype=torch.float16)", "half"), ("Trainer(precision='16-true')", "half"),
+    ("torch.autocast('cuda', dtype=torch.float16)", "cuda_autocast"), ("torch.cuda.amp.autocast()", "cuda_autocast"),
+    ("torch.autocast('cuda')", "cuda_autocast"), ("torch.autocast('cpu', dtype=torch.float16)", "half"),
+    ("TrainingArguments('out', fp16=True)", "cuda_autocast"), ("Trainer(precision=16)", "cuda_autocast"),
+    ("Accelerator(mixed_precision='fp16')", "cuda_autocast"), ("dict(c={'fp16': {'enabled': True}})", "half"),
+    ("torch.autocast('cpu')", ""), ("torch.autocast('cuda', dtype=torch.bfloat16)", ""),
+    ("torch.autocast('cuda', enabled=False)", ""), ("net.bfloat16()", ""), ("net.to(torch.float32)", ""),
+    ("TrainingArguments('out', fp16=False)", ""), ("Accelerator(mixed_precision='bf16')", ""),
+    ("dict(c={'fp16': {'enabled': False}})", ""), ("net.half(2)", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "kind"), HALF)
+def test_what_runs_in_half_precision(text: str, kind: str) -> None:
+    summary = summarise(decode("m.py", f"{HEAD}def gelu(x):\n    return {TANH}\n\n\nheld = {text}\n".encode()))
+    assert [use.detail for use in summary.uses if use.kind == "fp16"] == ([kind] if kind else [])
+
+
+@pytest.mark.parametrize(
+    ("cube", "context", "first"),
+    [
+        ("x**3", "net.half()", "147.9"),
+        ("torch.pow(x, 3)", "net.half()", "147.9"),
+        ("(x * x * x)", "net.half()", "256"),
+        ("x * x * x", "net.half()", "1211"),
+        ("x * x * x", "torch.autocast('cuda')", "1211"),
+        ("x**3", "torch.autocast('cuda')", ""),
+    ],
+)
+def test_the_threshold_is_that_of_the_spelling_and_context(cube: str, context: str, first: str) -> None:
+    body = f"0.5 * x * (1 + torch.tanh(0.7978845608 * (x + 0.044715 * {cube})))"
+    found = findings(f"def gelu(x):\n    return {body}\n\n\nheld = {context}\n")
+    assert [f.code for f in found] == (["GEL021"] if first else ["GEL013"])
+    assert not first or f"|x| = {first} on" in found[0].message
+
+
+def test_a_cast_to_float_inside_is_no_fault() -> None:
+    body = "    y = x.float()\n    return (0.5 * y * (1 + torch.tanh(0.79788456 * (y + 0.044715 * y**3)))).type_as(x)\n"
+    assert codes(f"def gelu(x):\n{body}\n\nheld = net.half()\n") == ["GEL013"]
+
+
+BACK = (
+    "class Gelu(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        ctx.save_for_backward(x)\n"
+    "        return {}\n\n    @staticmethod\n    def backward(ctx, g):\n        x, = ctx.saved_tensors\n        return {}\n"
+)
+SLOPE = {
+    "erf": "(torch.special.ndtr(x) + x * torch.exp(-x * x / 2) / math.sqrt(2 * math.pi))",
+    "quick": "(torch.sigmoid(1.702 * x) + 1.702 * x * torch.sigmoid(1.702 * x) * (1 - torch.sigmoid(1.702 * x)))",
+}
+TANH_SLOPE = (
+    "(0.5 * (1 + torch.tanh(0.79788456 * x * (1 + 0.044715 * x * x))) + 0.5 * x * (1 - torch.tanh(0.79788456 * x * (1 + "
+    "0.044715 * x * x)) ** 2) * (0.79788456 + 0.1070322243 * x * x))"
+)
+
+
+@pytest.mark.parametrize(
+    ("forward", "slope", "message"),
+    [
+        ("F.gelu(x)", f"g * {SLOPE['erf']}", ""),
+        ("F.gelu(x)", f"{SLOPE['erf']} * g", ""),
+        ("F.gelu(x)", f"g * {TANH_SLOPE}", "it is that of the tanh GELU"),
+        (TANH, f"g * {TANH_SLOPE}", ""),
+        (TANH, f"g * {SLOPE['quick']}", "it is that of x·σ(1.702x)"),
+        ("F.gelu(x)", "g * torch.special.ndtr(x)", "off by up to 0.242, at x ="),
+        ("F.gelu(x)", f"g * {SLOPE['erf']}, None", ""),
+        ("F.gelu(x)", "g * torch.special.ndtr(x), None", "not the derivative of the erf GELU"),
+        ("F.gelu(x)", "g * h(x)", ""),
+        ("h(x)", "g * torch.special.ndtr(x)", "not the derivative"),
+    ],
+)
+def test_backwards(forward: str, slope: str, message: str) -> None:
+    found = [f for f in findings(BACK.format(forward, slope)) if f.code == "GEL016"]
+    assert len(found) == bool(message)
+    assert not message or message in found[0].message
