@@ -15,7 +15,7 @@ from gelu_lint.fixes import can_choose, spell
 from gelu_lint.imports import reach
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Need, Project, Site, Value
 from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, apart, between
-from gelu_lint.roles import is_backward, is_mock, is_reference, is_test
+from gelu_lint.roles import is_backward, is_defined, is_mock, is_reference, is_test
 from gelu_lint.rule import report
 
 _NAMES = {
@@ -162,6 +162,8 @@ def replacement(file: FileSummary, project: Project, site: Site, flavour: str) -
         return None
     if is_reference(site.symbol, site.key):
         return None
+    if project.policy not in ("", flavour) and not is_defined(site):
+        return None  # GEL002 would speak of what the fix writes
     written = call_of(file, project, name, flavour, formula.atom, site.quote)
     if written is None:
         return None

@@ -66,7 +66,7 @@ def _table(sites: _Sites) -> Iterator[str]:
 
 
 def label(site: Site) -> str:
-    """The function of a site in short: its flavour, for families with the parameter, for near misses with what is near."""
+    """The function of a site in short: a family with its parameter, a near miss with the flavour that it is near."""
     known = site.formula
     if site.parameter is not None and site.flavour == "gelu_t":
         return f"gelu_t τ={site.parameter:.4g}"

@@ -181,6 +181,7 @@ THRESHOLDS = (
     ("where_positive(x,x,expm1(x))", 11.09375, 88.75),
     ("min(x*x*x,3*x)", 256.0, 256.0),
     ("x/abs(x)", 0.0, 0.0),
+    ("sqrt((x-10.1)*(x-10.45))", 10.109375, 10.109375),
     ("rsqrt(1+x*x)", None, None),
 )
 
@@ -251,32 +252,25 @@ FUNCTIONS = (
     *("sqrt", "rsqrt", "reciprocal", "square", "relu", "abs", "sign", "step", "neg"),
 )
 OTHERS = (
-    "x**2.5",
-    "x**-2",
-    "x**0.5",
-    "x**-0.5",
-    "x**1",
-    "x**0",
-    "2**x",
-    "1.7**x",
-    "(-2)**x",
-    "0**x",
-    "abs(x)**x",
-    "3/x",
+    *("x**2.5", "x**3", "x**-2", "x**0.5", "x**-0.5", "x**1", "x**0", "2**x", "1.7**x", "(-2)**x", "0**x", "x+x**x"),
+    *("abs(x)**x", "0.3/x", "1/x**0.5", "1/x**-0.5", "sign(sqrt(x))", "max(relu(x),1/x)-square(0.3/x)"),
+    *("where_positive(x,1.0,0.3)*x", "max(x,0.3)", "x*erf(x*0.7071067811865476)+ndtr(x)"),
 )
 
 
+@pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("text", [*(f"{name}(x)" for name in FUNCTIONS), *OTHERS])
-def test_single_operations(text: str) -> None:
-    for context in CONTEXTS:
-        value, slope = with_gradient(formula(text), context, HALVES)
-        own = gradient(formula(text), context, HALF_LIST)
-        own_value, own_slope = (torch.tensor(column, dtype=torch.float64) for column in own)
-        assert torch.equal(own_value.isnan(), value.isnan()) and torch.equal(own_slope.isnan(), slope.isnan())
-        # float16's erf is a fast one, with an error of 1e-7.
-        value, slope = (torch.where((a - b).abs() < 5e-7, b, a) for a, b in ((value, own_value), (slope, own_slope)))
-        assert other(value, own_value, 4e-3).sum() <= 4
-        assert other(slope, own_slope, 4e-3).sum() <= 4
+def test_few_operations(text: str, context: str) -> None:
+    value, slope = with_gradient(formula(text), context, HALVES)
+    own = gradient(formula(text), context, HALF_LIST)
+    own_value, own_slope = (torch.tensor(column, dtype=torch.float64) for column in own)
+    assert torch.equal(own_value.isnan(), value.isnan()) and torch.equal(own_slope.isnan(), slope.isnan())
+    assert not other(value[:2], own_value[:2]).any()  # of 0 and -0
+    if "erf" in text:  # float16's is a fast one, with an error of 1e-7
+        value = torch.where((value - own_value).abs() < 5e-7, own_value, value)
+    coarse = 4e-3 if "rsqrt" in text else 0.0
+    assert other(value, own_value, coarse if context == "half" else 1e-5).sum() <= 10
+    assert other(slope, own_slope, coarse).sum() <= (60 if text == "expm1(x)" and context != "half" else 3)
 
 
 # Values

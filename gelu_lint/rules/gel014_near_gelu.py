@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gelu_lint.handwritten import distance, finding, graded, named, replacement, spoken
+from gelu_lint.handwritten import distance, finding, graded, named, replacement, spoken, target
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project, Site
 from gelu_lint.rule import Rule, bad, good
 
@@ -42,7 +42,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         )
         under = f" {named(site)}" if site.claims else ""
         message = f"nearly {meant}{under}: {formula.why}; {words}".replace("-", "−")
-        fix = replacement(file, project, site, formula.nearest) or _constant(site)
+        wanted = target(site, project) if project.policy and formula.nearest != "quick" else formula.nearest
+        fix = replacement(file, project, site, wanted) or _constant(site)
         yield finding("GEL014", file, site, message, graded(size), fix, size)
 
 

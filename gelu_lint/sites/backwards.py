@@ -18,7 +18,7 @@ from gelu_lint.sites.context import Around, Guards, tested
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.formulas import GELU_FLAVOURS
 from gelu_lint.tree.lowering import Lowering, atoms, factors, operations, over, product
-from gelu_lint.tree.names import Names
+from gelu_lint.tree.names import Names, literal
 from gelu_lint.tree.nodes import BaseExpression, Call, ClassDef, CSTNode, FunctionDef, Name, Return, Tuple
 from gelu_lint.tree.walk import Moment, Walk
 
@@ -73,7 +73,9 @@ class Backwards:
             if slope is None:
                 continue
             gaps = [gap(slope, flavour) for flavour in FLAVOURS]
-            best = min((g for g in gaps if g.flavour in allowed), key=lambda g: g.error)
+            possible = [g for g in gaps if g.flavour in allowed]
+            least = min(g.error for g in possible)
+            best = next(g for g in possible if g.error <= 1.1 * least)
             matches = min(gaps, key=lambda g: g.error)
             fits = matches.flavour if matches.error < _TOLERANCE else ""
             if best.error >= _TOLERANCE and (sure or fits or _derivative(slope)):
@@ -100,8 +102,7 @@ class Backwards:
         found = set()
         for value, moment in self._names.returns.get(id(function), []):
             if isinstance(value, Call):
-                rows = {callables().get(name) for name in self._names.resolve(value.func, moment)} - {None}
-                found |= {row.flavour for row in rows if row is not None and len(value.args) == 1}
+                found |= {_called(value, name) for name in self._names.resolve(value.func, moment)} - {""}
             for reading in self._lowering.readings(value, moment):
                 for atom in sorted(atoms(reading.expr))[:4]:
                     own = product([part for part in factors(reading.expr) if atoms(part) <= {atom}])
@@ -139,6 +140,19 @@ class Backwards:
                 draft.statement(found.node), draft.quote, found.gap.error, None,
                 formula=Formula(nearest=found.forward, why=found.matches, at=found.gap.at),
             )  # fmt: skip
+
+
+def _called(call: Call, name: str) -> str:
+    """The flavour of a call of a framework's GELU, "" where it is none or is decided elsewhere."""
+    row = callables().get(name)
+    if row is None:
+        return ""
+    for arg in call.args[1:]:
+        known, value = literal(arg.value)
+        if not isinstance(arg.keyword, Name) or arg.keyword.value != row.keyword or not known:
+            return ""
+        return row.flavour_of(value)
+    return row.flavour
 
 
 def _claimed(name: str) -> frozenset[str]:
