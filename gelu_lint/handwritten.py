@@ -155,8 +155,7 @@ def distance(size: float | None, at: float) -> str:
 def replacement(file: FileSummary, project: Project, site: Site, flavour: str) -> Fix | None:
     """The fix that writes the framework's built-in of ``flavour`` in the place of a formula, None where none fits."""
     formula = site.formula
-    name = BUILT_INS.get((site.framework, flavour))
-    if formula is None or formula.rewrite is None or name is None:
+    if formula is None or formula.rewrite is None:
         return None
     if formula.kernel or formula.own or internal(file) or is_test(file.path, site.symbol):
         return None
@@ -164,12 +163,24 @@ def replacement(file: FileSummary, project: Project, site: Site, flavour: str) -
         return None
     if project.policy not in ("", flavour) and not is_defined(site):
         return None  # GEL002 would speak of what the fix writes
-    written = call_of(file, project, name, flavour, formula.atom, site.quote)
+    name = BUILT_INS.get((site.framework, flavour))
+    if name is not None:
+        written = call_of(file, project, name, flavour, formula.atom, site.quote)
+    else:
+        written = _by_scipy(file, site) if (site.framework, flavour) == ("scipy", "erf") else None
     if written is None:
         return None
     text, needs = written
     span, before = formula.rewrite
     return Fix(f"write {text}", (Edit(span, before + text),), needs, delta=formula.delta(flavour))
+
+
+def _by_scipy(file: FileSummary, site: Site) -> tuple[str, tuple[Need, ...]] | None:
+    """SciPy has no GELU, but the normal distribution."""
+    found = reach(file, "scipy.special.ndtr")
+    if found is None or site.formula is None or not site.formula.atom.isidentifier() or site.place != "return":
+        return None
+    return f"{site.formula.atom} * {found[0]}({site.formula.atom})", found[1]
 
 
 def call_of(

@@ -18,14 +18,15 @@ class Identity(NamedTuple):
     """What an expression computes.
 
     flavour    a name in FLAVOURS, or
-               `sigmoid_k` x·σ(kx), k > 0; `gelu_t` x·Φ(x/τ), τ > 0; `clipped`, erf, tanh or quick with a clamp; `squared`;
-               `gate`, one of these (relu and clipped aside) without its factor x; `near`; `unknown`
+               `sigmoid_k` x·σ(kx), k > 0; `gelu_t` x·Φ(x/τ), τ > 0; `clipped`, erf, tanh or quick with a clamp;
+               `squared`; `gate`, one of these (relu and clipped aside) without its factor x; `near`; `unknown`
     error      max |expression - reference| and where: over GRID for a flavour (up to 1e-6 it is rounding and
     at         told as 0) or a clipped one, over [-6, 6] for the others, whose reference is `nearest` (erf if
                that is ""); inf for unknown
     parameter  k or τ, also of quick and of a gate or a near miss that has one; of `clipped` the (outermost) bound
     nearest    of `near` the flavour one edit away; of `sigmoid_k` quick, of `gelu_t` erf; of `clipped`, `squared`
-               and `gate` the flavour that is clipped, squared or lacks x ("" for the gates of sigmoid_k and gelu_t); else ""
+               and `gate` the flavour that is clipped, squared or lacks x ("" for the gates of sigmoid_k and gelu_t);
+               else ""
     why        what is off, in words: "0.44715 for 0.044715"
     right      the constant that would be right, if a constant is off
     """

@@ -16,7 +16,7 @@ from gelu_lint.numerics.near import GATES
 from gelu_lint.sites.claimed import owner_of
 from gelu_lint.sites.context import Around, Guards, tested
 from gelu_lint.sites.draft import Draft
-from gelu_lint.sites.formulas import GELU_FLAVOURS
+from gelu_lint.sites.sinks import GELU_FLAVOURS
 from gelu_lint.tree.lowering import Lowering, atoms, factors, operations, over, product
 from gelu_lint.tree.names import Names, literal
 from gelu_lint.tree.nodes import BaseExpression, Call, ClassDef, CSTNode, FunctionDef, Name, Return, Tuple

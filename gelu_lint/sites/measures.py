@@ -1,0 +1,78 @@
+"""What is measured of a formula: how far it is from each flavour, where its arithmetic fails, what could replace it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from gelu_lint.facts.replacements import BUILT_INS
+from gelu_lint.facts.table import callables
+from gelu_lint.model import Span
+from gelu_lint.numerics.evaluate import columns, steps
+from gelu_lint.numerics.flavours import FLAVOURS, difference
+from gelu_lint.numerics.ir import Expr, too_big
+from gelu_lint.numerics.match import Identity
+from gelu_lint.sites.draft import Draft
+from gelu_lint.sites.sinks import GELU_FLAVOURS
+from gelu_lint.tree.lowering import Reading, operations
+from gelu_lint.tree.names import literal
+
+_BACKENDS = frozenset(("numpy", "scipy", "math", ""))
+
+
+@lru_cache(maxsize=512)
+def deltas(expr: Expr) -> tuple[tuple[str, float | None], ...]:
+    """What changes if a flavour takes the place of a formula: max |new − old| over all real x, None without bound."""
+    if too_big(expr):
+        return ()
+    program = steps(expr)
+    return tuple(
+        (name, difference(lambda x: columns(program, (x,))[-1][0], FLAVOURS[name].value).size) for name in GELU_FLAVOURS
+    )
+
+
+def hazards(expr: Expr, identity: Identity, framework: str, contexts: frozenset[str]) -> tuple[tuple[str, float], ...]:
+    """Where the arithmetic of a formula fails; half precision only where the file has a context for it."""
+    from gelu_lint.numerics.rounded import forward_nan, gradient_nan, tail_lost
+
+    found: list[tuple[str, float | None]] = []
+    exponential = {"exp", "exp2", "expm1"} & operations(expr)
+    if exponential:
+        found += [("float32", forward_nan(expr, "float32")), ("float64", forward_nan(expr, "float64"))]
+    if contexts and framework not in _BACKENDS:
+        found += [(kind, gradient_nan(expr, kind)) for kind in ("half", "cuda_autocast") if kind in contexts]
+        flavour = FLAVOURS.get(identity.flavour)
+        if flavour is not None:
+            found.append(("tail", tail_lost(expr, "float16", flavour.value)))
+    return tuple((kind, value) for kind, value in found if value is not None)
+
+
+def rounded(value: float | None) -> float | None:
+    """A fitted parameter, to the digits that the fit has."""
+    return None if value is None else float(f"{value:.9g}")
+
+
+def misspelled(identity: Identity, reading: Reading, draft: Draft) -> Span | None:
+    """Where the constant that is off stands, if it is a number that is written in one place."""
+    if identity.right is None:
+        return None
+    text = identity.why.split(" for ")[0].replace("−", "-").removeprefix("x**")
+    nodes = {id(node): node for node in reading.literals}
+    same = [node for node in nodes.values() if f"{literal(node)[1]:.6g}" == text.lstrip("-")]
+    return draft.span(same[0]) if len(same) == 1 else None
+
+
+def framework_of(packages: frozenset[str], imported: set[str]) -> str:
+    """The package whose built-in could take the place of a formula; "" where only operators and methods are used."""
+    strong = sorted(packages - _BACKENDS)
+    if len(strong) == 1:
+        return strong[0]
+    if not strong and not packages & {"numpy", "scipy"}:
+        known = {package for package, _ in BUILT_INS} & imported
+        return "torch" if "torch" in known else known.pop() if len(known) == 1 else ""
+    return max(packages & {"numpy", "scipy"}, default="") if not strong else ""
+
+
+def built_ins(framework: str) -> set[str]:
+    """Every name of the built-ins of a framework that could replace a formula."""
+    rows = {callables()[name] for (package, _), name in BUILT_INS.items() if package == framework}
+    return {name for row in rows for name in (row.name, *row.aliases)}
