@@ -18,8 +18,9 @@ import pytest
 from scipy.special import expit, ndtr
 
 from gelu_lint.facts import table
-from gelu_lint.facts.table import absent, callables, find_absent, refused, tensor_only
-from gelu_lint.numerics.flavours import FLAVOURS
+from gelu_lint.facts.replacements import BUILT_INS
+from gelu_lint.facts.table import absent, callables, find_absent, others, refused, tensor_only
+from gelu_lint.numerics.flavours import FLAVOURS, OTHERS
 
 CLIP = (-0.1, 2.0)
 TRUTH = {
@@ -27,6 +28,17 @@ TRUTH = {
     "tanh": lambda x: x * expit(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)),
     "quick": lambda x: x * expit(1.702 * x),
     "clipped": lambda x: np.clip(x * ndtr(x), *CLIP),
+}
+OTHER_TRUTH = {
+    "silu": lambda x: x * expit(x),
+    "relu": lambda x: np.maximum(x, 0),
+    "elu": lambda x: np.where(x > 0, x, np.expm1(x)),
+    "selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)),
+    "mish": lambda x: x * np.tanh(np.logaddexp(0, x)),
+    "leaky_relu": lambda x: np.where(x > 0, x, 0.01 * x),
+    "sigmoid": expit,
+    "plain_tanh": np.tanh,
+    "softplus": lambda x: np.logaddexp(0, x),
 }
 GRID = np.linspace(-6, 6, 1201)
 
@@ -200,7 +212,7 @@ def demands(name):
 
 
 def test_no_name_has_two_rows():
-    for kind in ("CALLABLES", "ABSENT", "REFUSED", "TENSOR_ONLY"):
+    for kind in ("CALLABLES", "OTHERS", "ABSENT", "REFUSED", "TENSOR_ONLY"):
         names = [name for row in table._rows(kind) for name in (row.name, *getattr(row, "aliases", ()))]
         assert sorted(names) == sorted(set(names))
 
@@ -244,7 +256,32 @@ def test_absent_rows_are_sound():
         assert row.source
 
 
+def test_other_activations_are_sound():
+    assert {row.flavour for row in others().values()} <= set(OTHERS) == set(OTHER_TRUTH)
+    for row in others().values():
+        gelu = callables()[row.instead]
+        assert (gelu.kind, row.name in callables()) == (row.kind, False)
+    for flavour, value in OTHERS.items():
+        assert np.abs([value(x) for x in GRID] - OTHER_TRUTH[flavour](GRID)).max() < 1e-12
+
+
+def test_every_replacement_is_a_built_in_of_that_flavour():
+    for (_, flavour), name in BUILT_INS.items():
+        row = callables()[name]
+        assert row.can_select(flavour) if row.keyword else row.flavour == flavour
+
+
 # The rows against what is installed.
+
+
+@pytest.mark.parametrize("name", sorted(others()))
+def test_other_activations(name):
+    row, call = others()[name], resolve(name)
+    make, read = tensors(name)
+    x = make(GRID.astype("float32"))
+    with quiet():
+        values = np.asarray(read(call()(x) if row.kind == "class" else call(x)), "float64")
+    assert np.abs(values - OTHER_TRUTH[row.flavour](GRID)).max() < 1e-5
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -163,6 +163,21 @@ def test_parameters_gates_and_other_unknowns_are_no_fault(code: str) -> None:
     assert all(site.given == "dynamic" for site in sites(HEAD + code))
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "K = 1.702\n\n\ndef quick_gelu(x):\n    return x * torch.sigmoid(K * x)\n\n\nK = 1.0\n",
+        "def quick_gelu(x):\n    k = 1.702\n    for _ in range(3):\n        y = x * torch.sigmoid(k * x)\n"
+        "        k = k * 2\n    return y\n",
+        "K = 1.702\n\n\ndef set_k(k):\n    global K\n    K = k\n\n\ndef quick_gelu(x):\n"
+        "    return x * torch.sigmoid(K * x)\n",
+        "try:\n    K = 1.702\nexcept ValueError:\n    K = 1.0\n\n\ndef quick_gelu(x):\n    return x * torch.sigmoid(K * x)\n",
+    ],
+)
+def test_what_depends_on_when_it_runs_is_not_followed(code: str) -> None:
+    assert sites(HEAD + code) == []
+
+
 def test_recursion_and_deep_chains_of_helpers_end() -> None:
     code = "def f(x):\n    return g(x) * torch.erf(x)\n\n\ndef g(x):\n    return f(x)\n\n\ndef gelu(x):\n    return x * f(x)\n"
     assert sites(HEAD + code) == []

@@ -28,7 +28,7 @@ _CLASSES = {
     "softplus": ("Softplus",),
 }
 
-#: Module, framework, what it holds, the GELU to write, and names that it lacks.
+#: Module, framework, what it holds, the GELU to write, and names that it lacks or whose default slope is another.
 _MODULES: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("torch.nn", "torch", "class", "torch.nn.GELU", ("Silu", "Swish")),
     ("torch.nn.functional", "torch", "function", "torch.nn.functional.gelu", ("swish",)),
@@ -37,10 +37,10 @@ _MODULES: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("jax.nn", "jax", "function", "jax.nn.gelu", ()),
     ("flax.linen", "flax", "function", "flax.linen.gelu", ("mish",)),
     ("flax.nnx", "flax", "function", "flax.nnx.gelu", ("mish",)),
-    ("tensorflow.nn", "tensorflow", "function", "tensorflow.nn.gelu", ("mish",)),
-    ("tensorflow.keras.activations", "tensorflow", "function", "tensorflow.keras.activations.gelu", ()),
-    ("keras.activations", "keras", "function", "keras.activations.gelu", ()),
-    ("keras.ops", "keras", "function", "keras.ops.gelu", ("mish",)),
+    ("tensorflow.nn", "tensorflow", "function", "tensorflow.nn.gelu", ("mish", "leaky_relu")),
+    ("tensorflow.keras.activations", "tensorflow", "function", "tensorflow.keras.activations.gelu", ("leaky_relu",)),
+    ("keras.activations", "keras", "function", "keras.activations.gelu", ("leaky_relu",)),
+    ("keras.ops", "keras", "function", "keras.ops.gelu", ("mish", "leaky_relu")),
     ("paddle.nn", "paddle", "class", "paddle.nn.GELU", ("SiLU",)),
     ("paddle.nn.functional", "paddle", "function", "paddle.nn.functional.gelu", ()),
     ("mlx.nn", "mlx", "class", "mlx.nn.GELU", ("Silu", "Swish")),

@@ -303,7 +303,11 @@ class Lowering:
             if any(block.kind in ("loop", "try") and block not in moment.blocks for block in found[0].moment.blocks):
                 return None
         else:
-            chosen = self._chosen([binding.moment.blocks for binding in found], moment.blocks)
+            arms = [binding.moment.blocks for binding in found]
+            sure = [all(block in moment.blocks or block.kind == "with" for block in blocks) for blocks in arms]
+            if sum(sure) > 1:
+                return None  # which one holds depends on when this runs
+            chosen = self._chosen(arms, moment.blocks)
         return found[chosen] if chosen is not None else None
 
     def _parameter(self, node: cst.Name, binding: Binding, moment: Moment) -> Expr:
