@@ -56,6 +56,8 @@ def spoken(site: Site, file: FileSummary) -> str:
 
 def _chosen(site: Site) -> bool:
     """Whether the branches around a site choose an activation."""
+    if site.claims and site.claims[0] in site.tested:
+        return False  # the branch itself says which: if name == "gelu": …
     return any(word in test.lower() for test in site.tested for word in _CHOICES)
 
 
@@ -64,7 +66,7 @@ def _typed(site: Site, file: FileSummary) -> str:
     assert site.formula is not None
     if fp16_hazard(site)[0] or overflow(site) is not None:
         return ""  # GEL021 and GEL022 say more
-    if site.formula.several or site.formula.kernel or site.formula.own or site.formula.deliberate or _chosen(site):
+    if site.formula.several or site.formula.kernel or site.formula.own or site.formula.deliberate or site.tested:
         return ""
     if (site.framework, site.flavour) not in BUILT_INS or internal(file) or defines_several(file):
         return ""

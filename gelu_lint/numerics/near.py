@@ -46,10 +46,10 @@ _SIBLINGS = {
     "ndtr": ("sigmoid", "erf"),
     "exp": ("expm1",),
     "expm1": ("exp",),
-    "add": ("sub",),
+    "add": ("sub", "mul"),
     "sub": ("add",),
 }
-_SIGNS = {"add": "+", "sub": "−", "ndtr": "Φ", "sigmoid": "σ"}
+_SIGNS = {"add": "+", "sub": "−", "mul": "×", "ndtr": "Φ", "sigmoid": "σ"}
 _SCALING = {"mul", "div", "neg"}
 _PRODUCTS = {"mul": ("×", "÷"), "div": ("÷", "×")}
 GATES = {"tanh", "erf", "erfc", "ndtr", "sigmoid", "exp", "exp2", "expm1"}
@@ -183,6 +183,7 @@ class _Search:
         yield from self._factors()
         yield from self._constants(literal=False)
         yield from self._terms()
+        yield from self._parentheses()
 
     def _products(self) -> Iterator[_Edit]:
         # × c for ÷ c, and a 2 or 0.5 that should not be there.
@@ -236,6 +237,8 @@ class _Search:
     def _functions(self) -> Iterator[_Edit]:
         for i, (op, args, _) in enumerate(self.program):
             for sibling in _SIBLINGS.get(op, ()):
+                if sibling == "mul" and any(abs(self.columns[arg][0]) == 1 and not self.varies[arg] for arg in args):
+                    continue  # a GELU and 1 is no slip
                 why = f"{_SIGNS.get(op, op)} for {_SIGNS.get(sibling, sibling)}"
                 if self.varies[i] and op in ("add", "sub"):
                     first = "…" if self.varies[args[0]] else written(self.columns[args[0]][0])
@@ -264,6 +267,70 @@ class _Search:
             shifts = not self.is_sum and self.program[self._child(place)].op != "x"  # GELU(x - 1) is no slip
             for name, term in _TERMS[0 if shifts else 2 :]:
                 yield self._argument("term", place, _plus(term), f"{name} missing")
+
+    def _parentheses(self) -> Iterator[_Edit]:
+        """What is on the wrong side of a bracket: a·b + c for a·(b + c), (a + b)·c for a + b·c, f(x)/c for f(x/c)."""
+        for i, (op, args, _) in enumerate(self.program):
+            if not self.varies[i]:
+                continue
+            if op == "add":
+                for own, other in (args, args[::-1]):
+                    for factor in self._chain(own):
+                        yield self._at(i, self._joined(own, other, factor), "parentheses missing around a sum")
+            elif op == "mul":
+                chain = self._chain(i)
+                for total in (factor for factor in chain if self.program[factor].op == "add"):
+                    for other in (factor for factor in chain if factor != total):
+                        for first, second in (self.program[total].args, self.program[total].args[::-1]):
+                            value = self._parted(i, total, first, second, other)
+                            yield self._at(i, value, "parentheses too many around a sum")
+            if op in _PRODUCTS and self.program[args[0]].op in GATES and not self.varies[args[1]]:
+                inner, function = self.program[args[0]].args[0], OPS[self.program[args[0]].op].function
+                yield self._at(
+                    i, self._inside(op, inner, args[1], function), f"a factor outside {self.program[args[0]].op}"
+                )
+            if op == "sqrt":
+                for factor in self._chain(args[0]):
+                    if not self.varies[factor]:
+                        yield self._at(i, self._rooted(args[0], factor), "√ over too much")
+
+    def _chain(self, step: int) -> list[int]:
+        """The factors of a product, nested ones too; none of what is no product."""
+        found: list[int] = []
+        waiting = list(self.program[step].args) if self.program[step].op == "mul" else []
+        while waiting and len(found) < 8:
+            at = waiting.pop()
+            if self.program[at].op == "mul":
+                waiting += self.program[at].args
+            else:
+                found.append(at)
+        return found
+
+    def _at(self, step: int, value: Callable[[int], float], why: str) -> _Edit:
+        return _Edit("parentheses", (step, 0), lambda args, x: value(_INDEX[x]), why)
+
+    def _joined(self, own: int, other: int, factor: int) -> Callable[[int], float]:
+        # a·b + c → a·(b + c), b one factor of the product
+        cells, divide = self.columns, OPS["div"].function
+        return lambda k: cells[own][k] + cells[other][k] * divide(cells[own][k], cells[factor][k])
+
+    def _parted(self, whole: int, total: int, first: int, second: int, other: int) -> Callable[[int], float]:
+        # d·(a + b)·c → d·(a + b·c)
+        cells, divide = self.columns, OPS["div"].function
+        return lambda k: (
+            divide(cells[whole][k], cells[total][k] * cells[other][k])
+            * (cells[first][k] + cells[second][k] * cells[other][k])
+        )
+
+    def _inside(self, op: str, inner: int, scale: int, function: Callable[..., float]) -> Callable[[int], float]:
+        # f(x)/c → f(x/c)
+        cells, outer = self.columns, OPS[op].function
+        return lambda k: function(outer(cells[inner][k], cells[scale][k]))
+
+    def _rooted(self, whole: int, factor: int) -> Callable[[int], float]:
+        # √(c·x) → √c·x
+        cells, divide, root = self.columns, OPS["div"].function, OPS["sqrt"].function
+        return lambda k: root(cells[factor][k]) * divide(cells[whole][k], cells[factor][k])
 
     def outcome(self, edit: _Edit) -> str:
         """The target that the edited program computes, or ""."""
@@ -302,6 +369,8 @@ class _Search:
 def _power(n: int) -> str:
     return f"x**{n}" if n > 1 else "x"
 
+
+_INDEX = {x: k for k, x in enumerate(GRID)}
 
 # A few telling points first: nearly every edit fails at the first.
 _TELLING = sorted(range(len(GRID)), key=lambda k: min(abs(GRID[k] - x) for x in (1.3, -0.8, 2.2, -2.6)))[:8]

@@ -519,7 +519,7 @@ def forward(expr: Expr, dtype: str, points: Iterable[float]) -> Column | None:
     """
     _checked(dtype, DTYPES)
     program = _program(expr, dtype == "float16")
-    return None if program is None else _forward(program, dtype, _ROUND[dtype](points))
+    return None if program is None else _forward(program, dtype, _ROUND[dtype](map(float, points)))
 
 
 def gradient(expr: Expr, context: str, points: Iterable[float]) -> tuple[Column, Column] | None:
@@ -530,7 +530,7 @@ def gradient(expr: Expr, context: str, points: Iterable[float]) -> tuple[Column,
     """
     _checked(context, CONTEXTS)
     program = _program(expr, half=True)
-    return None if program is None else _backward(program, context, _half(points))
+    return None if program is None else _backward(program, context, _half(map(float, points)))
 
 
 def gradient_nan(expr: Expr, context: str) -> float | None:

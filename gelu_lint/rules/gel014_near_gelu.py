@@ -35,13 +35,11 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             continue
         size = dict(formula.deltas).get(formula.nearest, site.error)
         meant = _FORMULAS[formula.nearest]
-        words = (
-            distance(size, formula.at)
-            if size is not None
-            else f"off by {site.error:.3g} at x = {formula.at:.3g}, and without bound"
-        )
+        words = distance(size, formula.at)
+        if size is None:
+            words = f"off by {site.error:.3g} at x = {formula.at:.3g}, and without bound".replace("= -", "= −")
         under = f" {named(site)}" if site.claims else ""
-        message = f"nearly {meant}{under}: {formula.why}; {words}".replace("-", "−")
+        message = f"nearly {meant}{under}: {formula.why}; {words}"
         wanted = target(site, project) if project.policy and formula.nearest != "quick" else formula.nearest
         fix = replacement(file, project, site, wanted) or _constant(site)
         yield finding("GEL014", file, site, message, graded(size), fix, size)

@@ -58,15 +58,21 @@ class Backwards:
             return
         owner = owner_of(path)
         name = function.name.value
+        outer = next((a for a in reversed(path[: path.index(function)]) if isinstance(a, FunctionDef)), None)
+        if outer is not None and backward(name) and says_gelu(outer.name.value):
+            self._compare(node, self._computes(outer), _claimed(outer.name.value))  # as tf.custom_gradient has it
+            return
         paired = owner is not None and name == "backward"
         if not paired and not (backward(name) and says_gelu(name)):
             return
-        allowed = self._forward(owner) if paired and owner is not None else self._twin(name)
-        sure = bool(allowed)
-        if not allowed:
-            named = owner.name.value if owner is not None and paired else name
-            allowed = _claimed(named)
-        if not allowed:
+        named = owner.name.value if owner is not None and paired else name
+        forward = self._forward(owner) if paired and owner is not None else self._twin(name)
+        self._compare(node, forward, _claimed(named))
+
+    def _compare(self, node: Return, forward: frozenset[str], claimed: frozenset[str]) -> None:
+        """Hold what a backward gives against the flavour of its forward, or those that its name allows."""
+        allowed = forward or claimed
+        if not allowed or node.value is None:
             return
         for value in _gradients(node.value):
             slope = self._slope(value, self._walk.moment)
@@ -78,7 +84,7 @@ class Backwards:
             best = next(g for g in possible if g.error <= 1.1 * least)
             matches = min(gaps, key=lambda g: g.error)
             fits = matches.flavour if matches.error < _TOLERANCE else ""
-            if best.error >= _TOLERANCE and (sure or fits or _derivative(slope)):
+            if best.error >= _TOLERANCE and (forward or fits or _derivative(slope)):
                 around = self._guards.around(self._walk, value)
                 self._found.append(_Found(value, around, best.flavour, fits, best))
             return
@@ -100,7 +106,8 @@ class Backwards:
 
     def _computes(self, function: CSTNode | None) -> frozenset[str]:
         found = set()
-        for value, moment in self._names.returns.get(id(function), []):
+        for given, moment in self._names.returns.get(id(function), []):
+            value = _gradients(given)[0] if isinstance(given, Tuple) and _gradients(given) else given
             if isinstance(value, Call):
                 found |= {_called(value, name) for name in self._names.resolve(value.func, moment)} - {""}
             for reading in self._lowering.readings(value, moment):

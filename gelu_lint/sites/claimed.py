@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from gelu_lint.claims import (
@@ -21,13 +22,17 @@ from gelu_lint.tree.nodes import (
     Arg,
     Call,
     ClassDef,
+    Comparison,
     ConcatenatedString,
     CSTNode,
     Element,
     Expr,
     FunctionDef,
+    If,
     IndentedBlock,
     Lambda,
+    MatchCase,
+    MatchValue,
     SimpleStatementLine,
     SimpleString,
     Tuple,
@@ -55,7 +60,7 @@ class Claimed(NamedTuple):
 
 def claimed(path: Sequence[CSTNode], part: Role) -> Claimed:
     """The claims on a node in the role ``part`` under its ancestors ``path``."""
-    names: list[str] = []
+    names: list[str] = [*_tested(path)]
     told, said, deliberate = "", frozenset[str](), False
     if part.key and part.form in (*_KEYED, "return"):
         names.append(part.key)
@@ -89,6 +94,18 @@ def _beside(path: Sequence[CSTNode]) -> Iterator[str]:
         yield from filter(None, [text_of(above.elements[0].value)])
     elif isinstance(parent, Arg) and isinstance(above, Call) and above.args and parent is not above.args[0]:
         yield from filter(says_gelu, [text_of(above.args[0].value)])
+
+
+def _tested(path: Sequence[CSTNode]) -> Iterator[str]:
+    """The strings that the branches around a node test for, innermost first: ``if name == "gelu": …``."""
+    start = max((i for i, a in enumerate(path) if isinstance(a, (FunctionDef, Lambda))), default=0)
+    for parent, child in reversed(list(pairwise(path[start:]))):
+        if isinstance(parent, If) and child is parent.body and isinstance(parent.test, Comparison):
+            target = parent.test.comparisons[0]
+            if len(parent.test.comparisons) == 1 and type(target.operator).__name__ == "Equal":
+                yield from filter(says_gelu, [text_of(parent.test.left), text_of(target.comparator)])
+        elif isinstance(parent, MatchCase) and child is parent.body and isinstance(parent.pattern, MatchValue):
+            yield from filter(says_gelu, [text_of(parent.pattern.value)])
 
 
 def function_around(path: Sequence[CSTNode]) -> FunctionDef | Lambda | None:

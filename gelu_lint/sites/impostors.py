@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gelu_lint.claims import claim
@@ -125,13 +125,12 @@ class Impostors:
     def _add(self, node: CSTNode, callee: CSTNode, call: Call | None, flavour: str, row: Other | None) -> None:
         path = self._walk.path
         part = role(node, path)
-        if call is None and part.form == "return" and not isinstance(path[-1], Lambda):
-            return  # a function that gives an activation, rather than what it computes
-        if row is not None and row.kind == "class" and part.form == "return":
-            return
         if not part.form:
             return
         claims = claimed(path, part)
+        given = part.form == "return" and not isinstance(path[-1], Lambda)
+        if given and (call is None or (row is not None and row.kind == "class")) and not _by_branch(claims, path, node):
+            return  # a function that gives an activation, rather than what it computes
         if claims.allowed and flavour not in claims.allowed:
             around = self._guards.around(self._walk, node)
             self._found.append(_Found(node, callee, call, flavour, row, part, claims, around))
@@ -175,3 +174,8 @@ class Impostors:
                 claims=found.claims.names,
                 claimed=tuple(sorted(found.claims.allowed)),
             )
+
+
+def _by_branch(claims: Claimed, path: Sequence[CSTNode], node: CSTNode) -> bool:
+    """Whether a branch such as ``if name == "gelu":`` makes the claim."""
+    return bool(claims.names) and claims.names[0] in tested(path, node)

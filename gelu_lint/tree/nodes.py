@@ -108,6 +108,9 @@ from libcst import (
     MatchCase as MatchCase,
 )
 from libcst import (
+    MatchValue as MatchValue,
+)
+from libcst import (
     Module as Module,
 )
 from libcst import (
