@@ -59,8 +59,32 @@ BACKWARD = frozenset(
     )
 )
 #: Words of names that mean the factor of x alone.
-_GATE = frozenset(("cdf", "phi", "gate", "gates", "gating", "pdf", "normal", "gaussian", "prob", "probability", "coef"))
+_GATE = frozenset(
+    ("cdf", "phi", "gate", "gates", "gating", "pdf", "normal", "gaussian", "prob", "probability", "coef", "mask")
+)
 
+_NEUTRAL = frozenset(
+    ("pytorch", "python", "torch", "jax", "tf", "np", "numpy", "keras", "triton", "hf", "my", "activation")
+)
+#: Words of fused operations, whose other words are about the other operations.
+_CHAINS = frozenset(
+    (
+        "mul",
+        "add",
+        "linear",
+        "dropout",
+        "matmul",
+        "mm",
+        "gemm",
+        "conv",
+        "norm",
+        "layernorm",
+        "dense",
+        "fused",
+        "and",
+        "then",
+    )
+)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _COMPOUND = re.compile(
     r"(quick|new|fast|approx|tanh|erf|exact|bias|fused|my|custom|torch|x)?(gelu|geglu)"
@@ -120,11 +144,20 @@ def claim(name: str) -> frozenset[str]:
     if any(word in _OTHER_WORDS for word in parts):
         return frozenset()
     found: frozenset[str] | None = None
-    for word in parts:
+    for word in _beside(parts):
         meant = _FLAVOUR_WORDS.get(word)
         if meant is not None:
             found = meant if found is None else (found & meant or found | meant)
     return PLAIN if found is None else found
+
+
+def _beside(parts: tuple[str, ...]) -> list[str]:
+    """The words that stand with "gelu", names of frameworks aside; none in the name of a chain of operations."""
+    if not _CHAINS.isdisjoint(parts):
+        return []
+    plain = [word for word in parts if word not in _NEUTRAL]
+    at = next(i for i, word in enumerate(plain) if word in _GELU)
+    return [*plain[max(0, at - 2) : at], *plain[at + 1 : at + 3]]
 
 
 def specific(name: str) -> bool:
@@ -146,7 +179,7 @@ def claim_of_text(text: str) -> frozenset[str]:
     return PLAIN
 
 
-_TANH_FORMULA = re.compile(r"\btanh\s*\(.{0,60}0?\.0447", re.DOTALL | re.IGNORECASE)
+_TANH_FORMULA = re.compile(r"\btanh\b.{0,90}0?\.0447", re.DOTALL | re.IGNORECASE)
 _TANH_WORDS = re.compile(
     r"\btanh (form|approx\w*|gelu|version|variant)|approx\w* (by|with|using|via) (a )?tanh", re.IGNORECASE
 )
@@ -154,8 +187,8 @@ _ERF_FORMULA = re.compile(
     r"\berf\s*\(\s*\(?\s*x\s*/|\berfc\s*\(\s*-|\b(exact|erf) (gelu|form|version|gaussian|cdf)", re.IGNORECASE
 )
 _DOUBT = re.compile(
-    r"differ|slightly|instead|\bnot\b|unlike|\bthan\b|\bor\b|original|compar|also|see\b|either|both|equivalent|"
-    r"approximate\s*[:=(]|if\b|close|deriv|grad",
+    r"differ|slightly|instead|\bnot\b|unlike|\bthan\b(?! the exact)|\bor\b|original|compar|also|see\b|either|both|"
+    r"equivalent|approximate\s*[:=(]|if\b|close|deriv|grad",
     re.IGNORECASE,
 )
 

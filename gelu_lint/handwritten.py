@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gelu_lint.claims import PLAIN, specific
+from gelu_lint.claims import PLAIN, specific, words
 from gelu_lint.facts.replacements import BUILT_INS
 from gelu_lint.facts.table import callables
 from gelu_lint.fixes import can_choose, spell
@@ -26,7 +26,14 @@ _NAMES = {
 _INTERNAL = re.compile(
     r"(^|/)_src/|(^|/)(torch|jax|jaxlib|keras|tensorflow|paddle|mlx|mindspore|tinygrad|oneflow|flax)/"
 )
-_CHOICES = ("gelu", "tanh", "erf", "approx", "act", "exact", "quick", "fast", "name", "mode", "kind", "variant", "silu")
+#: Words of tests that choose an activation, or a flavour of one.
+_CHOICES = frozenset(
+    (
+        *("gelu", "geglu", "tanh", "erf", "exact", "quick", "fast", "precise", "accurate", "approx", "approximate"),
+        *("approximation", "act", "activ", "activation", "activations", "nonlinearity", "nonlin", "silu", "swish"),
+        *("relu", "elu", "mish", "sigmoid", "glu", "swiglu"),
+    )
+)
 SLIGHT = 1e-3  # an error from here on is an error; what is less is a warning
 
 
@@ -58,7 +65,7 @@ def _chosen(site: Site) -> bool:
     """Whether the branches around a site choose an activation."""
     if site.claims and site.claims[0] in site.tested:
         return False  # the branch itself says which: if name == "gelu": …
-    return any(word in test.lower() for test in site.tested for word in _CHOICES)
+    return any(not _CHOICES.isdisjoint(words(test)) for test in site.tested)
 
 
 def _typed(site: Site, file: FileSummary) -> str:
@@ -66,8 +73,10 @@ def _typed(site: Site, file: FileSummary) -> str:
     assert site.formula is not None
     if fp16_hazard(site)[0] or overflow(site) is not None:
         return ""  # GEL021 and GEL022 say more
-    if site.formula.several or site.formula.kernel or site.formula.own or site.formula.deliberate or site.tested:
+    if site.formula.several or site.formula.kernel or site.formula.tied or site.formula.deliberate or site.tested:
         return ""
+    if site.guard or any(use.kind == "probe" for use in file.uses):
+        return ""  # it stands in where the built-in may be missing
     if (site.framework, site.flavour) not in BUILT_INS or internal(file) or defines_several(file):
         return ""
     return "GEL012" if site.flavour == "erf" else "GEL013"
@@ -99,7 +108,8 @@ def _registry_word(site: Site, file: FileSummary) -> bool:
 def fp16_hazard(site: Site) -> tuple[str, float]:
     """What goes wrong in half precision, and from where on: ("half" | "cuda_autocast" | "tail" | "", x)."""
     formula = site.formula
-    if formula is None or any("16" not in cast and "half" not in cast for cast in formula.casts):
+    lifts = ("float", "double", "32", "64")
+    if formula is None or any(word in cast for cast in formula.casts for word in lifts if "float16" not in cast):
         return "", 0.0
     for kind in ("half", "cuda_autocast"):
         found = formula.hazard(kind)
@@ -159,7 +169,7 @@ def replacement(file: FileSummary, project: Project, site: Site, flavour: str) -
     formula = site.formula
     if formula is None or formula.rewrite is None:
         return None
-    if formula.kernel or formula.own or internal(file) or is_test(file.path, site.symbol):
+    if formula.kernel or formula.tied or internal(file) or is_test(file.path, site.symbol):
         return None
     if is_reference(site.symbol, site.key):
         return None

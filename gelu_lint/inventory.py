@@ -17,7 +17,9 @@ _Sites = list[tuple[str, Site]]
 
 def render(run: Run, output: str) -> Iterator[str]:
     """The sites of a run as ``output`` (text, concise or json)."""
-    sites = [(outcome.path, site) for outcome in run.outcomes for site in outcome.sites]
+    sites = [
+        (outcome.path, site) for outcome in run.outcomes for site in outcome.sites if site.form != "backward"
+    ]  # no GELU, but a derivative
     if output == "json":
         yield json.dumps([_row(path, site) for path, site in sites], indent=2)
         return

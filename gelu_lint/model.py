@@ -116,7 +116,8 @@ class Formula(NamedTuple):
     rewrite    what such a call replaces, "return " before it where that is a whole body; None where none can
     casts      dtypes that the unknown is cast to inside
     kernel     the function is compiled for an accelerator, which has no built-in to call
-    own        the built-in of its framework is assigned to in this file
+    tied       no built-in can simply take its place: the file assigns to it or is for a framework that lacks it, or
+               the function has a backward of its own
     deliberate the docstring says why the built-in is not used
     hazards    where its arithmetic fails, by dtype: ("half", x), ("cuda_autocast", x): NaN gradient from x on;
                ("float32", x), ("float64", x): NaN from x on; ("tail", x): exactly 0 in half precision from x on
@@ -133,7 +134,7 @@ class Formula(NamedTuple):
     rewrite: tuple[Span, str] | None = None
     casts: tuple[str, ...] = ()
     kernel: bool = False
-    own: bool = False
+    tied: bool = False
     deliberate: bool = False
     hazards: tuple[tuple[str, float], ...] = ()
 
@@ -151,7 +152,8 @@ class Site(NamedTuple):
     """One place that claims to be, or turns out to be, a GELU.
 
     spelling   call, reference (formula, string, config, graph, module, prose come with their recognisers)
-    form       how it is spelled: call, partial, super; argument, default, attribute, variable, table, element, return
+    form       how it is spelled: call, partial, super; formula, backward; base (of a class), argument, default,
+               attribute, variable, table, element, return
     key        the name it is given under: keyword, parameter, attribute, table key or variable; "" without one
     consumer   the last name of the call that it is handed to, "" where there is none
     place      what holds it: the form a reference would have there, "" where it is used on the spot
@@ -205,8 +207,9 @@ class Use(NamedTuple):
 
     kind       absent (``callee`` does not exist), refused (it refuses the value ``detail``), number (it refuses a
                Python number; ``detail`` is the function that takes one), compare (something is compared with it),
-               key (``detail`` is a key of a table that says GELU), fp16 (code runs in half precision: ``detail`` is
-               half or cuda_autocast), tail (a Φ whose small values matter is computed as ``detail``, 1 + …)
+               key (``detail`` is a name that a table or a test has for a GELU), probe (somebody asks whether a GELU is
+               there), fp16 (code runs in half precision: ``detail`` is half or cuda_autocast), tail (a Φ whose small
+               values matter is computed as ``detail``, 1 + …)
     form       call, reference, import (``callee`` is the last of several names) or sole (the only name of its import)
     """
 

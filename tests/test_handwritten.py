@@ -10,13 +10,14 @@ from gelu_lint.model import Finding, Project
 from gelu_lint.registry import all_rules
 from gelu_lint.source import decode
 
+NONE = Project()
 CODES = tuple(rule.code for rule in all_rules() if rule.code < "GEL900")
 HEAD = "import math\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
 ERF = "0.5 * x * (1 + torch.erf(x / math.sqrt(2)))"
 TANH = "0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))"
 
 
-def findings(code: str, path: str = "model.py", project: Project = Project()) -> list[Finding]:  # noqa: B008
+def findings(code: str, path: str = "model.py", project: Project = NONE) -> list[Finding]:
     found = judge(summarise(decode(path, (HEAD + code).encode())), project, CODES)
     return [f for f in found if f.code not in ("GEL001", "GEL005")]
 
@@ -35,14 +36,33 @@ IMPOSTORS = [
     ("gelu = F.mish\n", ["GEL010"]),
     ("class A:\n    def __init__(self):\n        self.gelu = nn.ELU()\n", ["GEL010"]),
     ("class GELU(nn.Module):\n    def forward(self, x):\n        return F.relu(x)\n", ["GEL010"]),
-    ("def swish(x):\n    return x * torch.sigmoid(x)\n\n\nclass A:\n    def __init__(self):\n        self.gelu = swish\n",
+    ("def swish(x):\n    return x * torch.sigmoid(x)\n\n\nclass A:\n    def __init__(self):\n"
+    "        self.gelu = swish\n",
      ["GEL010"]),
-    ("class Swish:\n    def forward(self, x):\n        return x * torch.sigmoid(x)\n\n\nACT = {'gelu': Swish}\n", ["GEL010"]),
+    ("class Swish:\n    def forward(self, x):\n        return x * torch.sigmoid(x)\n\n\n"
+    "ACT = {'gelu': Swish}\n", ["GEL010"]),
+    ("class GELU(nn.SiLU):\n    pass\n", ["GEL010"]),
+    ("class QuickGELU(nn.GELU):\n    pass\n", ["GEL015"]),
+    ("def get(name):\n    if name == 'gelu':\n        return nn.SiLU()\n    return nn.ReLU()\n", ["GEL010"]),
+    ("def get(name):\n    if name == 'gelu_new':\n        return F.gelu\n", ["GEL015"]),
+    ("def get(name):\n    if name == 'gelu':\n        act = lambda x: x * torch.sigmoid(1.702 * x)\n"
+    "    return act\n", ["GEL011"]),
+    ("def act(x, name):\n    match name:\n        case 'gelu':\n            return F.silu(x)\n", ["GEL010"]),
+    ("class A:\n    def __init__(self, kind):\n        if kind == 'mamba':\n"
+    "            self.gelu = nn.SiLU()\n", ["GEL010"]),
+    ("class A:\n    def __init__(self, is_factor):\n        if is_factor:\n            self.gelu = nn.SiLU()\n"
+    "", ["GEL010"]),
+    ("class A:\n    def __init__(self, use_relu):\n        if use_relu:\n            self.gelu = nn.ReLU()\n", []),
+    ("def get(name):\n    if name != 'gelu':\n        return nn.SiLU()\n", []),
+    ("def get(name):\n    if name == 'gelu':\n        return nn.GELU(approximate='none')\n"
+    "    return nn.SiLU()\n", []),
     ("ACT = {'silu': nn.SiLU(), 'relu': nn.ReLU()}\n", []),
     ("gelu_or_silu = F.silu\n", []),
-    ("class A:\n    def __init__(self, use_gelu):\n        self.act = nn.GELU('none') if use_gelu else nn.SiLU()\n", []),
+    ("class A:\n    def __init__(self, use_gelu):\n"
+    "        self.act = nn.GELU('none') if use_gelu else nn.SiLU()\n", []),
     ("def act(x, gelu):\n    return F.gelu(x, approximate='none') if gelu else F.silu(x)\n", []),
-    ("def gelu(x, act):\n    if act == 'silu':\n        return F.silu(x)\n    return F.gelu(x, approximate='none')\n", []),
+    ("def gelu(x, act):\n    if act == 'silu':\n        return F.silu(x)\n"
+    "    return F.gelu(x, approximate='none')\n", []),
     ("def gelu_block(x, silu=F.silu):\n    return F.gelu(silu(x), approximate='none')\n", []),
     ("def pre_gelu(x):\n    return F.relu(x)\n", []),
     ("def test_gelu(x):\n    gelu = F.silu\n    return gelu(x)\n", []),
@@ -71,6 +91,35 @@ ONE_CODE = [
     ("def fast_gelu(x):\n    return x * torch.sigmoid(1.702 * x)\n", []),
     ("def gelu(x):\n    return x * torch.sigmoid(1.4 * x)\n", ["GEL014"]),
     ("def gelu(x):\n    return x * torch.erf(x)\n", []),
+    (f"class D:\n    def forward(self, x):\n        gelu = {TANH}\n        return gelu\n", ["GEL013"]),
+    (
+        f"class D:\n    def forward(self, x):\n        gelu = {TANH.replace('0.0447', '0.447')}\n        return gelu\n",
+        ["GEL014"],
+    ),
+    ("def gelu_mask(x):\n    return torch.sigmoid(x)\n", []),
+    ("def gelu(x):\n    return torch.sigmoid(x)\n", []),
+    ("def gelu(x):\n    return 0.5 * x * (1 + torch.tanh(x * 0.044715 * (1 + 0.79788456 * x * x)))\n", ["GEL014"]),
+    ("def gelu(x):\n    return 0.5 * x * 1 + torch.erf(x / math.sqrt(2))\n", ["GEL014"]),
+    ("def gelu(x):\n    return 0.5 * x * (1 + torch.erf(x) / math.sqrt(2))\n", ["GEL014"]),
+    (
+        f"class GELU_(nn.Module):\n    def forward(self, x):\n        return {TANH}\n\n\n"
+        "GELU = nn.GELU if hasattr(nn, 'GELU') else GELU_\n",
+        [],
+    ),
+    (
+        f"try:\n    from torch.nn import GELU\nexcept ImportError:\n    class GELU(nn.Module):\n"
+        f"        def forward(self, x):\n"
+        f"            return {ERF}\n",
+        [],
+    ),
+    (
+        f"def gelu_accurate(x):\n    return {TANH}\n\n\ndef get(name):\n    if name == 'gelu_accurate':\n"
+        "        return gelu_accurate\n",
+        ["GEL013"],
+    ),
+    ("def fused_sigmoid_mul_gelu(a, b):\n    x = torch.sigmoid(a) * b\n    return F.gelu(x, approximate='none')\n", []),
+    (f"import tensorflow as tf\n\n\ndef gelu(x):\n    return {ERF.replace('torch', 'tf')}\n", ["GEL006"]),
+    (f"def f(x):\n    return {TANH.replace('0.0447', '0.447')}\n\n\ndef gelu(x):\n    return f(x)\n", ["GEL014"]),
     (f"def forward(x, gelu):\n    h = {ERF}\n    return h @ gelu\n", ["GEL012"]),
     (f"def gelu(x):\n    return {ERF}\n\n\nF.gelu = gelu\n", []),
     (f'def gelu(x):\n    """Using F.gelu yields subtly wrong results."""\n    return {ERF}\n', []),
@@ -89,13 +138,15 @@ def test_tests_and_frameworks_are_not_told_to_use_built_ins(path: str) -> None:
     assert codes(f"def gelu(x):\n    return {ERF}\n", path) == []
 
 
-def mended(code: str, project: Project = Project()) -> str:  # noqa: B008
+def mended(code: str, project: Project = NONE) -> str:
     text = fix(decode("model.py", (HEAD + code).encode()), project, CODES, 0.0, unsafe=True).text
     assert text.startswith(HEAD)
     return text.removeprefix(HEAD)
 
 
 UNFIXED = [
+    f"def gelu(x, y):\n    return ({TANH}).to(y.dtype)\n",
+    f"def gelu(x):\n    return ({TANH}).cuda()\n",
     "def gelu(x):\n    cdf = torch.special.ndtr(x)  # exact\n    return x * cdf  # done\n",
     "def gelu(x):\n    return (\n        x  # the input\n        * torch.special.ndtr(x)\n    )\n",
     f"def gelu(x):\n    y = x.float()\n    return {ERF.replace('x', 'y')}\n",
@@ -111,6 +162,7 @@ def test_what_a_fix_would_lose_is_left_alone(code: str) -> None:
 
 
 FIXED = [
+    (f"def gelu(x):\n    return ({TANH}).to(x.dtype)\n", 'def gelu(x):\n    return F.gelu(x, approximate="tanh")\n'),
     ("def gelu(x):\n    return (\n        0.5\n        * x\n        * (1 + torch.erf(x / math.sqrt(2)))\n    )\n",
      'def gelu(x):\n    return F.gelu(x, approximate="none")\n'),
     ("def gelu(h):\n    '''Doc.'''\n    a = torch.erf(h / math.sqrt(2))\n    a += 1\n    return 0.5 * h * a\n",
@@ -148,6 +200,7 @@ HALF = [
     ("TrainingArguments('out', fp16=True)", "cuda_autocast"), ("Trainer(precision=16)", "cuda_autocast"),
     ("Accelerator(mixed_precision='fp16')", "cuda_autocast"), ("dict(c={'fp16': {'enabled': True}})", "half"),
     ("torch.autocast('cpu')", ""), ("torch.autocast('cuda', dtype=torch.bfloat16)", ""),
+    ("freqs.half()", ""), ("x.to(torch.float16)", ""), ("model(x.half())", "half"), ("gelu(x.half() @ w)", "half"),
     ("torch.autocast('cuda', enabled=False)", ""), ("net.bfloat16()", ""), ("net.to(torch.float32)", ""),
     ("TrainingArguments('out', fp16=False)", ""), ("Accelerator(mixed_precision='bf16')", ""),
     ("dict(c={'fp16': {'enabled': False}})", ""), ("net.half(2)", ""),
@@ -179,21 +232,24 @@ def test_the_threshold_is_that_of_the_spelling_and_context(cube: str, context: s
 
 
 def test_a_cast_to_float_inside_is_no_fault() -> None:
-    body = "    y = x.float()\n    return (0.5 * y * (1 + torch.tanh(0.79788456 * (y + 0.044715 * y**3)))).type_as(x)\n"
+    body = "    y = x.float()\n"
+    "    return (0.5 * y * (1 + torch.tanh(0.79788456 * (y + 0.044715 * y**3)))).type_as(x)\n"
     assert codes(f"def gelu(x):\n{body}\n\nheld = net.half()\n") == ["GEL013"]
 
 
 BACK = (
-    "class Gelu(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        ctx.save_for_backward(x)\n"
-    "        return {}\n\n    @staticmethod\n    def backward(ctx, g):\n        x, = ctx.saved_tensors\n        return {}\n"
+    "class Gelu(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+    "        ctx.save_for_backward(x)\n"
+    "        return {}\n\n    @staticmethod\n    def backward(ctx, g):\n        x, = ctx.saved_tensors\n"
+    "        return {}\n"
 )
 SLOPE = {
     "erf": "(torch.special.ndtr(x) + x * torch.exp(-x * x / 2) / math.sqrt(2 * math.pi))",
     "quick": "(torch.sigmoid(1.702 * x) + 1.702 * x * torch.sigmoid(1.702 * x) * (1 - torch.sigmoid(1.702 * x)))",
 }
 TANH_SLOPE = (
-    "(0.5 * (1 + torch.tanh(0.79788456 * x * (1 + 0.044715 * x * x))) + 0.5 * x * (1 - torch.tanh(0.79788456 * x * (1 + "
-    "0.044715 * x * x)) ** 2) * (0.79788456 + 0.1070322243 * x * x))"
+    "(0.5 * (1 + torch.tanh(0.79788456 * x * (1 + 0.044715 * x * x))) + 0.5 * x * (1 - torch.tanh(0.79788456 * x * ("
+    "1 + 0.044715 * x * x)) ** 2) * (0.79788456 + 0.1070322243 * x * x))"
 )
 
 
@@ -209,6 +265,7 @@ TANH_SLOPE = (
         ("F.gelu(x)", f"g * {SLOPE['erf']}, None", ""),
         ("F.gelu(x)", "g * torch.special.ndtr(x), None", "not the derivative of the erf GELU"),
         ("F.gelu(x)", "g * h(x)", ""),
+        ("F.gelu(x)", "g * torch.special.ndtr(x) + x * torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)", "only a part"),
         ("h(x)", "g * torch.special.ndtr(x)", "not the derivative"),
     ],
 )

@@ -22,12 +22,14 @@ _SPEC.loader.exec_module(_CASES)
 BASES, formula, literals = _CASES.BASES, _CASES.formula, _CASES.literals
 replaced, rewritten = _CASES.replaced, _CASES.rewritten
 
-HEAD = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\nfrom torch.special import ndtr\n\n\n"
+HEAD = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+"from torch.special import ndtr\n\n\n"
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 CALLS = {
     "add": "torch.add", "sub": "torch.sub", "mul": "torch.mul", "div": "torch.div", "erf": "torch.erf",
     "erfc": "torch.special.erfc", "ndtr": "ndtr", "tanh": "torch.tanh", "sigmoid": "F.sigmoid", "exp": "torch.exp",
-    "square": "torch.square", "sqrt": "torch.sqrt", "reciprocal": "torch.reciprocal", "log_ndtr": "torch.special.log_ndtr",
+    "square": "torch.square", "sqrt": "torch.sqrt", "reciprocal": "torch.reciprocal",
+    "log_ndtr": "torch.special.log_ndtr",
     "rsqrt": "torch.rsqrt", "neg": "torch.neg", "pow": "torch.pow", "logsigmoid": "F.logsigmoid",
 }  # fmt: skip
 METHODS = ("add", "sub", "mul", "div", "pow", "erf", "tanh", "sigmoid", "square", "exp", "reciprocal", "neg", "erfc")
@@ -104,7 +106,8 @@ def test_a_function_body_that_changes_x_first_is_followed() -> None:
 
 
 STEPS = [
-    "    y = x.clone()\n    y /= math.sqrt(2)\n    y = torch.erf(y)\n    y += 1\n    y *= 0.5\n    y *= x\n    return y\n",
+    "    y = x.clone()\n    y /= math.sqrt(2)\n    y = torch.erf(y)\n    y += 1\n    y *= 0.5\n    y *= x\n"
+    "    return y\n",
     "    y = x / math.sqrt(2)\n    y.erf_()\n    y.add_(1).mul_(0.5)\n    return y * x\n",
     "    with torch.no_grad():\n        cdf = ndtr(x)\n    return x * cdf\n",
     "    return x * (cdf := ndtr(x))\n",
@@ -130,7 +133,8 @@ OBJECTS = [
     "    def forward(self, x):\n        return x * self.cdf(x)\n",
     "def _phi(z):\n    return 0.5 * (1 + torch.erf(z / 2**0.5))\n\n\ndef gelu(x):\n    return x * _phi(x)\n",
     "phi = lambda z: 0.5 * (1 + torch.erf(z / 2**0.5))\n\n\ndef gelu(x):\n    return x * phi(x)\n",
-    "def gelu(x):\n    if not hasattr(gelu, 'c'):\n        gelu.c = math.sqrt(2)\n    return 0.5 * x * (1 + torch.erf(x / gelu.c))\n",
+    "def gelu(x):\n    if not hasattr(gelu, 'c'):\n        gelu.c = math.sqrt(2)\n"
+    "    return 0.5 * x * (1 + torch.erf(x / gelu.c))\n",
     "def gelu(x, root=math.sqrt(2), half=0.5):\n    return half * x * (1 + torch.erf(x * 0.7071067811865476))\n",
     "sig = nn.Sigmoid()\n\n\nclass GELU:\n    tanh = nn.Tanh()\n\n    def forward(self, x):\n"
     "        return x * (1 - 0.5 * torch.erfc(x / 2**0.5))\n",
@@ -171,7 +175,8 @@ def test_parameters_gates_and_other_unknowns_are_no_fault(code: str) -> None:
         "        k = k * 2\n    return y\n",
         "K = 1.702\n\n\ndef set_k(k):\n    global K\n    K = k\n\n\ndef quick_gelu(x):\n"
         "    return x * torch.sigmoid(K * x)\n",
-        "try:\n    K = 1.702\nexcept ValueError:\n    K = 1.0\n\n\ndef quick_gelu(x):\n    return x * torch.sigmoid(K * x)\n",
+        "try:\n    K = 1.702\nexcept ValueError:\n    K = 1.0\n\n\ndef quick_gelu(x):\n"
+        "    return x * torch.sigmoid(K * x)\n",
     ],
 )
 def test_what_depends_on_when_it_runs_is_not_followed(code: str) -> None:
@@ -179,7 +184,8 @@ def test_what_depends_on_when_it_runs_is_not_followed(code: str) -> None:
 
 
 def test_recursion_and_deep_chains_of_helpers_end() -> None:
-    code = "def f(x):\n    return g(x) * torch.erf(x)\n\n\ndef g(x):\n    return f(x)\n\n\ndef gelu(x):\n    return x * f(x)\n"
+    code = "def f(x):\n    return g(x) * torch.erf(x)\n\n\ndef g(x):\n    return f(x)\n\n\ndef gelu(x):\n"
+    "    return x * f(x)\n"
     assert sites(HEAD + code) == []
     chain = "".join(f"def h{n}(x):\n    return h{n + 1}(x) + h{n + 1}(x)\n\n\n" for n in range(40))
     assert sites(f"{HEAD}{chain}def gelu(x):\n    return x * torch.erf(h0(x))\n") == []

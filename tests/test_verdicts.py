@@ -12,7 +12,15 @@ from gelu_lint.registry import all_rules
 CODES = [rule.code for rule in all_rules()]
 FILES = sorted((Path(__file__).parent / "verdicts").glob("*.jsonl"))
 KEYS = ["package", "file", "line", "code", "verdict", "why"]
-FEWER: dict[str, tuple[int, str]] = {}  # code: (rows, why there are no 30)
+_RARE = "all that 559 packages and 282 public excerpts have"
+FEWER: dict[str, tuple[int, str]] = {  # code: (rows, why there are no 30)
+    "GEL014": (24, _RARE),
+    "GEL015": (15, _RARE),
+    "GEL016": (10, _RARE),
+    "GEL021": (1, _RARE),
+    "GEL022": (14, _RARE),
+    "GEL023": (0, "opt-in; no package hands such a gate to a logarithm or a ratio in a file with a GELU"),
+}
 
 
 def rows(path: Path) -> list[dict[str, object]]:

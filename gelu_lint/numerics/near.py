@@ -11,7 +11,17 @@ from typing import NamedTuple
 from gelu_lint.numerics.evaluate import CORE, GRID, Step, columns
 from gelu_lint.numerics.flavours import QUICK_SLOPE, SQRT_2_OVER_PI, SQRT_HALF, TANH_CUBIC
 from gelu_lint.numerics.ir import OPS
-from gelu_lint.numerics.match import MAX_MISSING, NEAR_TARGETS, ONE, REFERENCES, TOLERANCE, Column, Identity, distance
+from gelu_lint.numerics.match import (
+    MAX_MISSING,
+    NEAR_TARGETS,
+    ONE,
+    REFERENCES,
+    TOLERANCE,
+    Column,
+    Identity,
+    distance,
+    exact,
+)
 
 MAX_STEPS = 100  # distinct subexpressions; a GELU has 10 to 40
 BUDGET = 12000  # operations that the search for a near miss may take, about 8 ms
@@ -405,4 +415,20 @@ def near(program: Sequence[Step], column: Column, family: tuple[str, float] | No
         if name and not (family and family[0] == "sigmoid_k" and name == "quick"):
             error, at = distance(column, REFERENCES[name])
             return Identity("near", error, at, family[1] if family else None, name, edit.why, edit.right)
-    return None
+    return _swapped(program, column)
+
+
+def _swapped(program: Sequence[Step], column: Column) -> Identity | None:
+    """The two constants of the tanh form, each in the place of the other."""
+    held = {
+        wanted: [i for i, step in enumerate(program) if step.op == "const" and abs(step.value - wanted) < 1e-3 * wanted]
+        for wanted in (SQRT_2_OVER_PI, TANH_CUBIC)
+    }
+    first, second = held.values()
+    if len(first) != 1 or len(second) != 1:
+        return None
+    other = list(program)
+    other[first[0]], other[second[0]] = program[second[0]], program[first[0]]
+    if exact(columns(other, GRID)[-1]) != "tanh":
+        return None
+    return Identity("near", *distance(column, REFERENCES["tanh"]), nearest="tanh", why="√(2/π) and 0.044715 swapped")

@@ -22,9 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gelu_lint.facts.table import callables, others
-from gelu_lint.fixes import can_choose
 from gelu_lint.handwritten import call_of, finding, graded, label, named, off, replacement, spoken, target
-from gelu_lint.imports import reach
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project, Site
 from gelu_lint.numerics.flavours import apart
 from gelu_lint.rule import Rule, bad, good
@@ -51,10 +49,7 @@ def _call(file: FileSummary, site: Site, wanted: str, project: Project) -> Fix |
     gelu = callables()[row.instead]
     delta = apart(site.flavour, wanted).size
     if site.spelling == "reference":
-        if site.place != "table" or gelu.flavour != wanted or not can_choose(gelu, project):
-            return None
-        found = reach(file, gelu.name)
-        return Fix(f"write {found[0]}", (Edit(site.span, found[0]),), found[1], delta=delta) if found else None
+        return None  # un-called, no flavour can be stated
     inputs = [argument for argument in site.arguments if argument.keyword != "inplace"]
     if any(argument.keyword or argument.star for argument in inputs) or len(inputs) != (row.kind == "function"):
         return None

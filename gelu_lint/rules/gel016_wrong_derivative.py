@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gelu_lint.handwritten import finding, graded, label
+from gelu_lint.handwritten import distance, finding, graded, label
 from gelu_lint.model import FileSummary, Finding, Project
 from gelu_lint.roles import is_mock, is_test
 from gelu_lint.rule import Rule, bad, good
@@ -29,10 +29,12 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         if site.form != "backward" or formula is None or is_test(file.path, site.symbol) or is_mock(site.symbol):
             continue
         size = site.error or 0.0
-        message = f"not the derivative of {label(formula.nearest)}: off by up to {size:.3g}, at x = {formula.at:.3g}"
-        if formula.why:
+        message = f"not the derivative of {label(formula.nearest)}: {distance(size, formula.at)}"
+        if formula.why == formula.nearest:
+            message = f"the incoming gradient multiplies only a part of the derivative of {label(formula.nearest)}"
+        elif formula.why:
             message += f"; it is that of {label(formula.why)}"
-        yield finding("GEL016", file, site, message.replace(" -", " −"), graded(size), None, size)
+        yield finding("GEL016", file, site, message, graded(size), None, size)
 
 
 def evidence() -> None:

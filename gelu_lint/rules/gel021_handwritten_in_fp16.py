@@ -39,7 +39,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         if is_test(file.path, site.symbol) or is_reference(site.symbol, site.key) or is_backward(site.symbol):
             continue
         use = uses.get(kind) or next(iter(uses.values()))
-        where = f"here in half precision (line {use.span.row}: {use.written})"
+        where = f"in half precision (line {use.span.row}: {use.written})"
         what = label(site.flavour)
         if kind == "tail":
             message = f"{what} typed by hand runs {where}: it is exactly 0 from x = {at:.3g} on".replace("-", "−")

@@ -63,10 +63,11 @@ class Backwards:
             self._compare(node, self._computes(outer), _claimed(outer.name.value))  # as tf.custom_gradient has it
             return
         paired = owner is not None and name == "backward"
-        if not paired and not (backward(name) and says_gelu(name)):
+        inside = owner is not None and says_gelu(owner.name.value)
+        if not paired and not (backward(name) and (says_gelu(name) or inside)):
             return
-        named = owner.name.value if owner is not None and paired else name
-        forward = self._forward(owner) if paired and owner is not None else self._twin(name)
+        named = owner.name.value if owner is not None and (paired or not says_gelu(name)) else name
+        forward = self._forward(owner) if owner is not None and named != name else self._twin(name)
         self._compare(node, forward, _claimed(named))
 
     def _compare(self, node: Return, forward: frozenset[str], claimed: frozenset[str]) -> None:
@@ -75,16 +76,18 @@ class Backwards:
         if not allowed or node.value is None:
             return
         for value in _gradients(node.value):
-            slope = self._slope(value, self._walk.moment)
-            if slope is None:
+            held = self._slope(value, self._walk.moment)
+            if held is None:
                 continue
+            slope, whole = held
             gaps = [gap(slope, flavour) for flavour in FLAVOURS]
             possible = [g for g in gaps if g.flavour in allowed]
             least = min(g.error for g in possible)
             best = next(g for g in possible if g.error <= 1.1 * least)
             matches = min(gaps, key=lambda g: g.error)
             fits = matches.flavour if matches.error < _TOLERANCE else ""
-            if best.error >= _TOLERANCE and (forward or fits or _derivative(slope)):
+            off = best.error >= _TOLERANCE and (forward or fits or _derivative(slope))
+            if off or not whole:
                 around = self._guards.around(self._walk, value)
                 self._found.append(_Found(value, around, best.flavour, fits, best))
             return
@@ -118,8 +121,8 @@ class Backwards:
                         found.add(flavour)
         return frozenset(found) if len(found) == 1 else frozenset()
 
-    def _slope(self, node: BaseExpression, moment: Moment) -> Expr | None:
-        """The derivative that a gradient holds, once what it is multiplied by is 1."""
+    def _slope(self, node: BaseExpression, moment: Moment) -> tuple[Expr, bool] | None:
+        """The derivative that a gradient holds once what it is multiplied by is 1, and whether all of it is."""
         for reading in self._lowering.readings(node, moment):
             unknowns = sorted(atoms(reading.expr))
             if not 1 <= len(unknowns) <= 2 or too_big(reading.expr) or any(map(backward, reading.helpers)):
@@ -129,7 +132,9 @@ class Backwards:
                 if not depends(slope) or not operations(slope) & GATES:
                     continue
                 if len(unknowns) == 1 or _linear(reading.expr, atom):
-                    return slope
+                    return slope, True
+                if min(gap(slope, flavour).error for flavour in FLAVOURS) < _TOLERANCE:
+                    return slope, False  # right for an incoming gradient of 1 alone
         return None
 
     def nodes(self) -> Iterator[CSTNode]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gelu_lint.claims import claim
 from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables, find
 from gelu_lint.model import Argument, Site, Use, Value
@@ -58,6 +59,18 @@ class Calls:
 
     def visit_Name(self, node: Name) -> None:
         self._reference(node)
+
+    def visit_ClassDef(self, node: ClassDef) -> None:
+        # class QuickGELU(nn.GELU): pass
+        if len(node.bases) != 1 or not claim(node.name.value) or self._names.behaviour(node):
+            return
+        base = node.bases[0].value
+        row = self._row(base)
+        if row is not None and row.kind == "class":
+            self._taken.add(id(base))
+            around = self._guards.around(self._walk, node)
+            claims = Claimed((node.name.value,), claim(node.name.value))
+            self._found.append(_Found(base, base, row, Role("base"), "base", None, 0, around, claims))
 
     def _reference(self, node: Attribute | Name) -> None:
         if id(node) in self._taken or (self._walk.path and isinstance(self._walk.path[-1], Attribute)):

@@ -98,7 +98,7 @@ def _beside(path: Sequence[CSTNode]) -> Iterator[str]:
 
 def _tested(path: Sequence[CSTNode]) -> Iterator[str]:
     """The strings that the branches around a node test for, innermost first: ``if name == "gelu": …``."""
-    start = max((i for i, a in enumerate(path) if isinstance(a, (FunctionDef, Lambda))), default=0)
+    start = max((i for i, a in enumerate(path) if isinstance(a, FunctionDef)), default=0)
     for parent, child in reversed(list(pairwise(path[start:]))):
         if isinstance(parent, If) and child is parent.body and isinstance(parent.test, Comparison):
             target = parent.test.comparisons[0]

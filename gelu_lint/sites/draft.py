@@ -60,6 +60,11 @@ class Draft:
         start, end = self._offsets[id(node)]
         return self._text[start:end]
 
+    @property
+    def whole(self) -> str:
+        """The text of the whole file."""
+        return self._whole
+
     def between(self, start: int, end: int) -> str:
         """The source from offset ``start`` up to ``end``."""
         return self._text[start:end]

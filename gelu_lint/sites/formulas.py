@@ -10,13 +10,14 @@ import re
 from collections.abc import Callable, Iterator
 
 from gelu_lint.claims import says_gelu
+from gelu_lint.claims import says_other as claim_of_other
 from gelu_lint.model import Formula, Site
 from gelu_lint.numerics.flavours import FLAVOURS
 from gelu_lint.numerics.identify import identify, settle
 from gelu_lint.numerics.ir import Expr, too_big
 from gelu_lint.numerics.match import Identity
 from gelu_lint.numerics.near import GATES
-from gelu_lint.sites.claimed import Claimed, claimed, function_around
+from gelu_lint.sites.claimed import Claimed, claimed, function_around, owner_of
 from gelu_lint.sites.context import Around, Guards, Role, role, symbol, tested
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.measures import built_ins, deltas, framework_of, hazards, misspelled, rounded
@@ -43,6 +44,11 @@ _MOST_KEPT = 4
 _NUDGE = 1.3  # a parameter that is k or τ still is one when it is changed by this
 #: Parameters that choose between flavours.
 _CHOICE = re.compile(r"approx|exact|tanh|erf|fast|variant|mode|kind|method|version|algorithm", re.IGNORECASE)
+#: TensorFlow 1, which has no GELU.
+_TF1 = re.compile(
+    r"\btf\.(contrib|erf|variable_scope|get_variable|Session|placeholder|layers|app|flags|estimator)\b|"
+    r"tensorflow\.contrib|compat\.v1|tensorflow\.compat"
+)
 _KERNELS = ("triton.", "jax.experimental.pallas.", "numba.cuda", "taichi.", "warp.")
 
 
@@ -143,7 +149,7 @@ class Formulas:
                 if judged is None:
                     continue
                 identity = judged if whole else masked(judged, reading, atom)
-                self._read |= reading.nodes if claims.allowed else frozenset()
+                self._read |= reading.nodes if returned else frozenset()
                 final, at = self._final(node, moment, reading)
                 if not whole and isinstance(final, BinaryOperation):
                     inner = self._factor(final, at, identity, names)
@@ -190,9 +196,15 @@ class Formulas:
         return False
 
     def _final(self, node: BaseExpression, moment: Moment, reading: Reading) -> tuple[CSTNode, Moment]:
-        """Where the final product stands: a name is followed to what it is bound to."""
+        """Where the final product stands: a name is followed to what it is bound to, a call to what it gives."""
         at: CSTNode = node
         for _ in range(10):
+            if isinstance(at, Call):
+                inner = self._lowering.helper(at, moment)
+                if inner is None or claim_of_other(last_name(at.func)):
+                    break
+                at, moment = inner
+                continue
             if not isinstance(at, Name):
                 break
             held = [b for b in self._names.reaching(at, moment) if b in reading.local]
@@ -267,10 +279,16 @@ class Formulas:
             rewrite,
             tuple(dict.fromkeys(sink.reading.casts)),
             self._kernel(sink),
-            self._names.is_patched(frozenset(built_ins(framework))),
+            self._tied(sink, framework, draft),
             sink.claims.deliberate,
             hazards(sink.expr, identity, framework, contexts) if wanted else (),
         )
+
+    def _tied(self, sink: Sink, framework: str, draft: Draft) -> bool:
+        owner = owner_of(sink.around.path)
+        backward = owner is not None and "backward" in self._names.scopes[id(owner)].bindings
+        old = framework == "tensorflow" and _TF1.search(draft.whole) is not None
+        return backward or old or self._names.is_patched(frozenset(built_ins(framework)))
 
     def _kernel(self, sink: Sink) -> bool:
         for node in sink.around.path:

@@ -6,19 +6,42 @@ bfloat16 has the range of float32 and is never meant.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
+from gelu_lint.claims import says_gelu, words
 from gelu_lint.model import Use
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.names import Names, last_name, literal
-from gelu_lint.tree.nodes import Call, CSTNode, DictElement, Name
+from gelu_lint.tree.nodes import Arg, Attribute, Call, CSTNode, DictElement, If, Name
 from gelu_lint.tree.walk import Moment, Walk
 
 _HALF = frozenset(
     f"{module}.{name}" for module in ("torch", "jax.numpy", "numpy", "tensorflow", "paddle", "mlx.core")
     for name in ("float16", "half", "HalfTensor")
 )  # fmt: skip
+_MOVES = ("cuda", "cpu", "to", "eval", "train", "requires_grad_", "half", "to_empty")
+#: Words of names that hold a model.
+_MODELS = frozenset(
+    (
+        *("model", "net", "network", "module", "encoder", "decoder", "unet", "vae", "transformer", "policy", "student"),
+        *(
+            "teacher",
+            "generator",
+            "discriminator",
+            "backbone",
+            "block",
+            "layer",
+            "layers",
+            "mlp",
+            "bert",
+            "gpt",
+            "clip",
+        ),
+        *("vit", "lm", "llm", "classifier", "self", "learner", "ffn"),
+    )
+)
 _TEXT = ("float16", "fp16", "half")
 _CALLS = ("autocast", "half", "to", "type", "set_default_dtype", "astype", "set_global_policy")
 #: Keywords that choose a dtype for a whole model.
@@ -60,11 +83,13 @@ class Halves:
         plain = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
         if last == "autocast":
             return self._autocast(node, given, plain, moment)
-        if last == "half" and not node.args and not self._names.resolve(node.func, moment):
-            return "half"
-        if last in ("to", "type", "set_default_dtype", "astype"):
+        if last == "set_default_dtype":
+            return "half" if plain and self._is_half(plain[0], moment) else ""
+        if last in ("half", "to", "type", "astype") and isinstance(node.func, Attribute):
             values = [*plain, *(given[key] for key in ("dtype",) if key in given)]
-            return "half" if any(self._is_half(value, moment) for value in values) else ""
+            cast = not values if last == "half" else any(self._is_half(value, moment) for value in values)
+            unknown = not self._names.resolve(node.func, moment)
+            return "half" if cast and unknown and self._runs(node.func.value, moment) else ""
         if last == "set_global_policy" and plain and literal(plain[0])[1] == "mixed_float16":
             return "half"
         said = {key: literal(given[key])[1] for key in ("fp16", "mixed_precision", "precision") if key in given}
@@ -98,6 +123,23 @@ class Halves:
             return ""
         return "half" if of_cpu or kind == "cpu" else "cuda_autocast"
 
+    def _runs(self, node: CSTNode, moment: Moment) -> bool:
+        """Whether what is cast is a model, or the input of a call, rather than some tensor on its way."""
+        if any(isinstance(a, If) and "dtype" in _attributes(a.test) for a in self._walk.path):
+            return False
+        if any(isinstance(a, Arg) and _takes(b) for b, a in pairwise(self._walk.path)):
+            return True
+        while isinstance(node, Call) and isinstance(node.func, Attribute) and node.func.attr.value in _MOVES:
+            node = node.func.value
+        if isinstance(node, Name):
+            binding = self._names.single(node, moment)
+            made = binding.node if binding is not None else None
+            if isinstance(made, Call) and last_name(made.func)[:1].isupper():
+                return True
+        if isinstance(node, Call):
+            return last_name(node.func)[:1].isupper() or last_name(node.func) == "from_pretrained"
+        return not _MODELS.isdisjoint(words(last_name(node)))
+
     def _is_half(self, node: CSTNode, moment: Moment) -> bool:
         constant = self._names.constant(node, moment)
         names = self._names.resolve(constant if constant is not None else node, moment)
@@ -118,3 +160,20 @@ class Halves:
             span, rows = draft.span(found.node), draft.statement(found.node)
             text = " ".join(draft.text(found.node).split())[:60]
             yield Use("fp16", "", text, found.detail, span, span, (), None, "call", found.symbol, "", rows, "")
+
+
+def _takes(call: CSTNode) -> bool:
+    """Whether a call is that of a model or a GELU."""
+    name = last_name(call.func) if isinstance(call, Call) else ""
+    return says_gelu(name) or not _MODELS.isdisjoint(words(name))
+
+
+def _attributes(node: CSTNode) -> set[str]:
+    """The last parts of the names in an expression."""
+    found: set[str] = set()
+    waiting = [node]
+    while waiting:
+        item = waiting.pop()
+        found.add(last_name(item))
+        waiting.extend(item.children)
+    return found

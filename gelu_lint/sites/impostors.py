@@ -78,8 +78,19 @@ class Impostors:
         row = self._row(node) if node.value in self._last else None
         if row is not None:
             self._add(node, node, None, row.flavour, row)
-        elif isinstance(above, (DictElement, Assign, AnnAssign, Arg, Element)):
+        elif id(node) not in self._taken and isinstance(above, (DictElement, Assign, AnnAssign, Arg, Element)):
             self._own(node)
+
+    def visit_ClassDef(self, node: ClassDef) -> None:
+        # class GELU(nn.SiLU): pass
+        if len(node.bases) == 1 and claim(node.name.value) and not self._names.behaviour(node) - {"__init__"}:
+            base = node.bases[0].value
+            row = self._row(base) if last_name(base) in self._last else None
+            if row is not None and row.kind == "class" and row.flavour not in claim(node.name.value):
+                self._taken.add(id(base))
+                claims = Claimed((node.name.value,), claim(node.name.value))
+                around = self._guards.around(self._walk, node)
+                self._found.append(_Found(base, base, None, row.flavour, row, Role("base"), claims, around))
 
     def _row(self, node: CSTNode) -> Other | None:
         names = self._names.resolve(node, self._walk.moment)

@@ -48,9 +48,9 @@ class Rewrites:
         atom = sink.reading.atoms.get(sink.atom)
         if atom is None or not sink.whole or sink.parametric or sink.several or not _plain(atom):
             return "", None
-        if sink.reading.casts:
-            return "", None
         text = draft.text(atom)
+        if any(cast != f"like {text}" for cast in sink.reading.casts):
+            return "", None
         local = {id(binding.node) for binding in sink.reading.local}
         if isinstance(sink.node, BaseExpression) and not isinstance(sink.node, AugAssign):
             at_hand = self._lowering.atom(atom, sink.moment) == sink.atom

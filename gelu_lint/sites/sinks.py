@@ -94,7 +94,7 @@ def under(identity: Identity, claims: Claimed, parametric: bool) -> Identity | N
     if identity.flavour == "sigmoid_k":
         return identity._replace(flavour="near")
     if identity.flavour == "gate":
-        if claims.gate or not identity.nearest:
+        if claims.gate or identity.nearest not in GELU_FLAVOURS:
             return None
         return identity._replace(flavour="near", why="factor x missing", right=None)
     return identity

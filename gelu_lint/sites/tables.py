@@ -1,4 +1,4 @@
-"""Recognises the keys of tables of activations: names that a registry gives, whatever they say elsewhere."""
+"""Recognises names that tables and tests have for activations, and questions whether a GELU exists."""
 
 from __future__ import annotations
 
@@ -8,29 +8,40 @@ from gelu_lint.claims import says_gelu
 from gelu_lint.model import Use
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
-from gelu_lint.tree.names import Names, text_of
-from gelu_lint.tree.nodes import CSTNode, DictElement
+from gelu_lint.tree.names import Names, last_name, text_of
+from gelu_lint.tree.nodes import Call, Comparison, CSTNode, DictElement
 from gelu_lint.tree.walk import Walk
 
 
 class Tables:
-    """A visitor that collects uses of kind key."""
+    """A visitor that collects uses of kind key and probe."""
 
     def __init__(self, walk: Walk, names: Names) -> None:
         self._walk = walk
-        self._found: list[tuple[DictElement, str]] = []
+        self._found: list[tuple[str, CSTNode, str]] = []
 
     def visit_DictElement(self, node: DictElement) -> None:
-        if says_gelu(text_of(node.key)):
-            self._found.append((node, symbol(self._walk.path)))
+        self._key(node.key)
+
+    def visit_Comparison(self, node: Comparison) -> None:
+        for part in (node.left, *(target.comparator for target in node.comparisons)):
+            self._key(part)
+
+    def _key(self, node: CSTNode) -> None:
+        if says_gelu(text_of(node)):
+            self._found.append(("key", node, symbol(self._walk.path)))
+
+    def visit_Call(self, node: Call) -> None:
+        asks = last_name(node.func) in ("hasattr", "getattr") and len(node.args) > 1
+        if asks and says_gelu(text_of(node.args[1].value)):
+            self._found.append(("probe", node.args[1].value, symbol(self._walk.path)))
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``uses`` needs the places of."""
-        return (node.key for node, _ in self._found)
+        return (node for _, node, _ in self._found)
 
     def uses(self, draft: Draft) -> Iterator[Use]:
         """The uses, in source order."""
-        for node, around in self._found:
-            span, rows = draft.span(node.key), draft.statement(node.key)
-            yield Use("key", "", draft.text(node.key), text_of(node.key), span, span, (), None, "table", around, "",
-                      rows, "")  # fmt: skip
+        for kind, node, around in self._found:
+            span, rows = draft.span(node), draft.statement(node)
+            yield Use(kind, "", draft.text(node), text_of(node), span, span, (), None, "table", around, "", rows, "")

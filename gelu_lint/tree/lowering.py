@@ -13,7 +13,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from gelu_lint.numerics.ir import OPS, Expr, X, bottom_up, call, const
-from gelu_lint.tree.names import Binding, Names, last_name, literal
+from gelu_lint.tree.names import Binding, Bound, Names, last_name, literal
 from gelu_lint.tree.walk import Block, Moment
 
 _DEPTH = 60
@@ -41,7 +41,7 @@ _COPIES = frozenset(
     (
         *("cuda", "cpu", "clone", "contiguous", "array", "asarray", "tensor", "as_tensor", "constant", "copy"),
         *("convert_to_tensor", "to_tensor", "scalar_tensor", "identity", "broadcast_to", "expand_as", "stop_gradient"),
-        *("asnumpy", "numpy", "item", "detach"),
+        *("asnumpy", "numpy", "item", "detach", "constexpr", "Tensor"),
     )
 )
 #: Calls that hand their first operand on in another dtype.
@@ -60,6 +60,7 @@ _MODULES = {
     "RealDiv": "div", "Pow": "pow", "Sqrt": "sqrt", "Square": "square", "Neg": "neg",
 }  # fmt: skip
 _NORMAL = ("Normal", "NormalDist")
+_WRAPPERS = ("vectorize", "jit", "vmap", "compile")
 _NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "tau": 6.283185307179586}
 _OPERATORS: dict[type, str] = {
     cst.Add: "add", cst.Subtract: "sub", cst.Multiply: "mul", cst.Divide: "div", cst.Power: "pow",
@@ -84,7 +85,7 @@ class Reading(NamedTuple):
     nodes     ids of the nodes that it is made of
     arms      what the branches must have chosen: (branch, arm) pairs
     packages  packages whose functions it calls, ``math`` aside
-    casts     dtypes that the unknown is cast to on the way, as written
+    casts     what the unknown is cast to or moved by on the way, as written; "like x" for the dtype of x
     local     local names that it was followed through: the bindings
     literals  the numbers in the bodies of functions that it is made of
     helpers   names of the functions of this file that it was followed into
@@ -215,6 +216,10 @@ class Lowering:
             return self._call(node, moment, depth)
         if isinstance(node, cst.Attribute):
             return self._attribute(node, moment, depth)
+        if isinstance(node, (cst.List, cst.Tuple)) and len(node.elements) == 1:
+            known, value = literal(node.elements[0].value)
+            if known and isinstance(value, float):
+                return const(value)  # Tensor([0.044715])
         return self._atom(node, moment)
 
     def _number(self, node: cst.BaseExpression, moment: Moment) -> Expr:
@@ -231,8 +236,9 @@ class Lowering:
                 return const(_NUMBERS[node.attr.value])
         found = self._names.attribute(node, moment)
         value = self._lower(found[0], found[1], depth + 1) if found is not None else None
-        if value is not None and not atoms(value):
-            return value  # a constant
+        here = found is not None and found[1].scope is moment.scope and found[1].order < moment.order
+        if value is not None and (not atoms(value) or (here and len(atoms(value)) == 1)):
+            return value  # a constant, or what this function has just put there
         return self._atom(node, moment)
 
     # Branches
@@ -339,6 +345,8 @@ class Lowering:
         names = self._names.resolve(node.func, moment)
         lasts = {name.rpartition(".")[2] for name in names}
         last = lasts.pop() if len(lasts) == 1 else last_name(node.func)
+        if isinstance(node.func, cst.Call) and last_name(node.func.func) in _WRAPPERS and len(node.func.args) == 1:
+            return self._call(node.with_changes(func=node.func.args[0].value), moment, depth)
         method = isinstance(node.func, cst.Attribute) and not names
         if names and all(name.endswith("norm.cdf") for name in names) and len(node.args) == 1:
             last = "ndtr"
@@ -370,12 +378,14 @@ class Lowering:
 
     def _cast(self, node: cst.Call, last: str, operand: cst.BaseExpression, moment: Moment, depth: int) -> Expr:
         value = self._lower(operand, moment, depth + 1)
-        if last in _CASTS and atoms(value):
+        if atoms(value) and last not in ("clone", "contiguous"):
+            like = [arg.value for arg in node.args if last == "type_as" or _is_dtype(arg.value)]
             text = _BLANK.code_for_node(node)[-80:]
-            if last != "type_as" and ".dtype" not in text:
+            if like:
+                held = like[0].value if isinstance(like[0], cst.Attribute) else like[0]
+                self._casts.append(f"like {self._text(held)[0]}")
+            else:
                 self._casts.append(last if last not in ("to", "astype", "type", "cast") else text)
-        elif last in ("detach", "stop_gradient") and atoms(value):
-            self._casts.append(last)
         return value
 
     def _special(
@@ -514,6 +524,15 @@ class Lowering:
         self._given = before
         return value
 
+    def helper(self, node: cst.Call, moment: Moment) -> Bound | None:
+        """What a function of this file that is called gives, where it gives one thing."""
+        function, _ = self._function(node.func, moment)
+        if isinstance(function, cst.Lambda):
+            scope = self._names.scopes.get(id(function))
+            return (function.body, Moment(scope, 1 << 60, ())) if scope is not None else None
+        returns = self._names.returns.get(id(function), []) if function is not None else []
+        return returns[0] if len(returns) == 1 else None
+
     def _function(self, func: cst.BaseExpression, moment: Moment) -> tuple[cst.FunctionDef | cst.Lambda | None, int]:
         """The function of this file that ``func`` names, and how many parameters a call does not give."""
         found: cst.CSTNode | None = None
@@ -533,6 +552,11 @@ class Lowering:
                 return None, 0
             return found, skip
         return (found, 0) if isinstance(found, cst.Lambda) else (None, 0)
+
+
+def _is_dtype(node: cst.BaseExpression) -> bool:
+    """Whether an expression is the dtype of something: ``x.dtype``."""
+    return isinstance(node, cst.Attribute) and node.attr.value == "dtype"
 
 
 def atoms(expr: Expr) -> set[str]:
