@@ -232,8 +232,7 @@ def test_the_threshold_is_that_of_the_spelling_and_context(cube: str, context: s
 
 
 def test_a_cast_to_float_inside_is_no_fault() -> None:
-    body = "    y = x.float()\n"
-    "    return (0.5 * y * (1 + torch.tanh(0.79788456 * (y + 0.044715 * y**3)))).type_as(x)\n"
+    body = "    y = x.float()\n    return (0.5 * y * (1 + torch.tanh(0.79788456 * (y + 0.044715 * y**3)))).type_as(x)\n"
     assert codes(f"def gelu(x):\n{body}\n\nheld = net.half()\n") == ["GEL013"]
 
 

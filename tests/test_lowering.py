@@ -22,8 +22,10 @@ _SPEC.loader.exec_module(_CASES)
 BASES, formula, literals = _CASES.BASES, _CASES.formula, _CASES.literals
 replaced, rewritten = _CASES.replaced, _CASES.rewritten
 
-HEAD = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
-"from torch.special import ndtr\n\n\n"
+HEAD = (
+    "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+    "from torch.special import ndtr\n\n\n"
+)
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 CALLS = {
     "add": "torch.add", "sub": "torch.sub", "mul": "torch.mul", "div": "torch.div", "erf": "torch.erf",
@@ -184,8 +186,10 @@ def test_what_depends_on_when_it_runs_is_not_followed(code: str) -> None:
 
 
 def test_recursion_and_deep_chains_of_helpers_end() -> None:
-    code = "def f(x):\n    return g(x) * torch.erf(x)\n\n\ndef g(x):\n    return f(x)\n\n\ndef gelu(x):\n"
-    "    return x * f(x)\n"
+    code = (
+        "def f(x):\n    return g(x) * torch.erf(x)\n\n\ndef g(x):\n    return f(x)\n\n\ndef gelu(x):\n"
+        "    return x * f(x)\n"
+    )
     assert sites(HEAD + code) == []
     chain = "".join(f"def h{n}(x):\n    return h{n + 1}(x) + h{n + 1}(x)\n\n\n" for n in range(40))
     assert sites(f"{HEAD}{chain}def gelu(x):\n    return x * torch.erf(h0(x))\n") == []
