@@ -48,7 +48,7 @@ _FIELDS = re.compile(r"""[fFtT][rR]?['"]""")
 
 #: What half precision shows by; a file is screened by the needles alone.
 HALF_WORDS = ("half()", "float16", "torch.half", "autocast", "fp16", "precision=16", '"16-', "'16-")
-_FORMULA = re.compile(r"tanh|erf|exp|sigmoid|logistic|cdf")
+_FORMULA = re.compile(r"\b(?:erfc?|exp|expm1|cdf|ndtr|[tT]anh|tanh_|erf_)\(|\b0?\.0447|1\.702")
 
 # "match" and "case" may be names: then more is left out than need be.
 _HEADERS = frozenset(

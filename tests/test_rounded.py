@@ -167,16 +167,13 @@ THRESHOLDS = (
     (ONE_EXP, 4.03125, 10.0625),
     (TWO_EXPS, 5.6875, 13.0),
     (ERF, None, None),
-    ("x*0.5*(1.0+erf(x*0.7071))", None, None),
     ("x*(erf(x*rsqrt(2))+1)/2", None, None),
-    ("0.5*x+0.5*x*erf(x/sqrt(2))", None, None),
     (ERFC, None, None),
     ("x*ndtr(x)", None, None),
     ("max(x*ndtr(x),-10)", None, None),
     (QUICK, None, None),
     ("0.5*x*(1+tanh(0.851*x))", None, None),
     ("x*exp(logsigmoid(x))", None, None),
-    ("x*tanh(softplus(x))", None, None),
     ("x*tanh(log(1+exp(x)))", 11.09375, 88.75),
     ("where_positive(x,x,expm1(x))", 11.09375, 88.75),
     ("min(x*x*x,3*x)", 256.0, 256.0),
@@ -405,7 +402,7 @@ def whole(expr: Expr) -> list[float | None]:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(trees(15))
 def test_every_formula_has_an_answer(expr: Expr) -> None:
     answers = whole(expr)
