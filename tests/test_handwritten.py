@@ -6,6 +6,7 @@ import pytest
 
 from gelu_lint.engine import judge, summarise
 from gelu_lint.fixer import fix
+from gelu_lint.inventory import label
 from gelu_lint.model import Finding, Project
 from gelu_lint.registry import all_rules
 from gelu_lint.source import decode
@@ -272,3 +273,37 @@ def test_backwards(forward: str, slope: str, message: str) -> None:
     found = [f for f in findings(BACK.format(forward, slope)) if f.code == "GEL016"]
     assert len(found) == bool(message)
     assert not message or message in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("code", "places"),
+    [
+        ("torch.log(0.5 * (1 + torch.erf(x / 2**0.5)))", 1),
+        ("torch.log(0.5 * torch.erfc(-x / 2**0.5))", 0),
+        ("1 / (0.5 * (1 + torch.erf(x / math.sqrt(2))))", 1),
+        ("x / math.sqrt(2 * math.pi)", 0),
+        ("torch.log(1 + torch.erf(x))", 0),
+        ("torch.log(torch.special.ndtr(x))", 0),
+        ("x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))", 0),
+    ],
+)
+def test_lost_tails(code: str, places: int) -> None:
+    found = findings(f"def gelu_ratio(x):\n    return {code}\n")
+    assert [f.code for f in found if f.code == "GEL023"] == ["GEL023"] * places
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("x * torch.special.ndtr(x / 1.3)", "gelu_t τ=1.3"),
+        ("x * torch.sigmoid(1.773 * x)", "x·σ(1.773x)"),
+        ("torch.clamp(0.5 * x * torch.erfc(-x / 2**0.5), max=6)", "clipped erf"),
+        ("(x * torch.special.ndtr(x)) ** 2", "squared erf"),
+        ("x * torch.special.ndtr(x) * (torch.rand_like(x) < 0.5)", "sparse erf"),
+        ("0.5 * x * (1 + torch.erf(x / 2))", "near erf"),
+        ("torch.minimum(x * torch.special.ndtr(x), torch.tensor(6.0))", "clipped erf"),
+    ],
+)
+def test_the_inventory_names_families(body: str, shown: str) -> None:
+    summary = summarise(decode("m.py", f"{HEAD}def gelu(x):\n    return {body}\n".encode()))
+    assert [label(site) for site in summary.sites] == [shown]
