@@ -69,6 +69,7 @@ NUMPY = {
     "softplus": lambda x: np.logaddexp(0, x),
     "relu": lambda x: np.maximum(x, 0),
     "sign": np.sign,
+    "floor": np.floor,
     "step": lambda x: np.float64(x > 0),
     "max": np.maximum,
     "min": np.minimum,

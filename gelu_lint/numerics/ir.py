@@ -110,6 +110,10 @@ def _sign(x: float) -> float:
     return 1.0 if x > 0 else -1.0 if x < 0 else x
 
 
+def _floor(x: float) -> float:
+    return float(math.floor(x)) if math.isfinite(x) else x
+
+
 def _max(a: float, b: float) -> float:
     return a if a >= b or a != a else b
 
@@ -150,6 +154,7 @@ OPS: dict[str, Op] = {
     "softplus": Op(1, _softplus),
     "relu": Op(1, _relu),
     "sign": Op(1, _sign),
+    "floor": Op(1, _floor),
     "step": Op(1, lambda x: 1.0 if x > 0 else 0.0),  # the number that x > 0 is
     "max": Op(2, _max),  # nan if either is
     "min": Op(2, _min),

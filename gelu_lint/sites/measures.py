@@ -13,7 +13,7 @@ from gelu_lint.numerics.ir import Expr, too_big
 from gelu_lint.numerics.match import Identity
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.sinks import GELU_FLAVOURS
-from gelu_lint.tree.lowering import Reading, operations
+from gelu_lint.tree.lowering import METHODS, Reading, operations
 from gelu_lint.tree.names import literal
 
 _BACKENDS = frozenset(("numpy", "scipy", "math", ""))
@@ -63,10 +63,10 @@ def misspelled(identity: Identity, reading: Reading, draft: Draft) -> Span | Non
 
 def framework_of(packages: frozenset[str], imported: set[str]) -> str:
     """The package whose built-in could take the place of a formula; "" where only operators and methods are used."""
-    strong = sorted(packages - _BACKENDS)
+    strong = sorted(packages - _BACKENDS - {METHODS})
     if len(strong) == 1:
         return strong[0]
-    if not strong and not packages & {"numpy", "scipy"}:
+    if not strong and (METHODS in packages or not packages & {"numpy", "scipy"}):
         known = {package for package, _ in BUILT_INS} & imported
         return "torch" if "torch" in known else known.pop() if len(known) == 1 else ""
     return max(packages & {"numpy", "scipy"}, default="") if not strong else ""

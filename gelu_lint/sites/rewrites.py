@@ -49,6 +49,8 @@ class Rewrites:
         if atom is None or not sink.whole or sink.parametric or sink.several or not _plain(atom):
             return "", None
         text = draft.text(atom)
+        if sink.reading.mutates:
+            return "", None
         if any(cast != f"like {text}" for cast in sink.reading.casts):
             return "", None
         local = {id(binding.node) for binding in sink.reading.local}
@@ -58,7 +60,8 @@ class Rewrites:
                 start, end = _brackets(sink.node, draft)
                 if "#" in draft.between(start, end):
                     return "", None
-                return text, (draft.stretch(start, end), "")
+                glued = draft.between(start - 1, start).isidentifier() if start else False
+                return text, (draft.stretch(start, end), " " if glued else "")
         body = _body(sink.function)
         if not sink.returned or body is None or not isinstance(atom, Name):
             return "", None

@@ -18,6 +18,7 @@ from gelu_lint.tree.walk import Block, Moment
 
 _DEPTH = 60
 _STEPS = 1_500
+_WHOLE = 150_000  # steps that one file may take
 _READINGS = 8
 _CALLS = 6  # helpers of helpers that are followed
 _ATOM = "atom:"
@@ -33,7 +34,7 @@ _FUNCTIONS = {
     "logsigmoid": "logsigmoid", "reciprocal": "reciprocal", "absolute": "abs", "negative": "neg", "neg": "neg",
     "mul": "mul", "multiply": "mul", "multiply_": "mul", "mul_rn": "mul", "add": "add", "add_rn": "add",
     "sub": "sub", "subtract": "sub", "div": "div", "divide": "div", "divide_": "div", "true_divide": "div",
-    "div_rn": "div", "realdiv": "div", "fdiv": "div", "pow": "pow", "power": "pow", "float_power": "pow",
+    "div_rn": "div", "realdiv": "div", "fdiv": "div", "pow": "pow", "integer_pow": "pow", "power": "pow", "float_power": "pow",
     "minimum": "min", "maximum": "max",
 }  # fmt: skip
 #: Calls that hand their first operand on: copies, moves, wraps of a number.
@@ -67,6 +68,8 @@ _OPERATORS: dict[type, str] = {
     cst.AddAssign: "add", cst.SubtractAssign: "sub", cst.MultiplyAssign: "mul", cst.DivideAssign: "div",
     cst.PowerAssign: "pow",
 }  # fmt: skip
+#: Keywords that name operands.
+_OPERANDS = ("input", "other", "exponent", "x", "y", "x1", "x2")
 #: Decorators that leave what a function computes as it is.
 _DECORATORS = frozenset(
     (
@@ -75,6 +78,10 @@ _DECORATORS = frozenset(
         *("custom_jvp", "custom_vjp", "custom_gradient", "checkpoint", "lru_cache", "cache", "override", "final"),
     )
 )
+#: What only tensors have as a method.
+_TENSORS_ONLY = ("erf", "erfc", "tanh", "sigmoid", "exp", "square", "pow", "mul", "add")
+#: The package of methods and of objects that are functions: some framework, not NumPy.
+METHODS = "*"
 _BLANK = cst.Module([])
 
 
@@ -89,6 +96,7 @@ class Reading(NamedTuple):
     local     local names that it was followed through: the bindings
     literals  the numbers in the bodies of functions that it is made of
     helpers   names of the functions of this file that it was followed into
+    mutates   the unknown itself is changed on the way
     """
 
     expr: Expr
@@ -100,6 +108,7 @@ class Reading(NamedTuple):
     local: tuple[Binding, ...]
     literals: tuple[cst.BaseExpression, ...]
     helpers: tuple[str, ...]
+    mutates: bool
 
 
 class _Closed(NamedTuple):
@@ -114,6 +123,7 @@ class Lowering:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._texts: dict[int, tuple[str, list[cst.Name]]] = {}
+        self._whole = _WHOLE
         self._begin({}, frozenset(), None)
 
     def _begin(self, arms: dict[int, str], kept: frozenset[str], defaults: float | None) -> None:
@@ -126,8 +136,10 @@ class Lowering:
         self._local: list[Binding] = []
         self._literals: list[cst.BaseExpression] = []
         self._helpers: list[str] = []
+        self._mutates = False
         self._given: dict[tuple[int, str], _Closed] = {}
         self._inside: list[int] = []
+        self._compound = False
 
     def readings(
         self,
@@ -135,24 +147,28 @@ class Lowering:
         moment: Moment,
         kept: frozenset[str] = frozenset(),
         defaults: float | None = None,
+        compound: bool = False,
     ) -> Iterator[Reading]:
         """The formulas that ``node`` may be at ``moment``, at most eight.
 
         Names in ``kept`` stay atoms whatever they are bound to. A parameter with a number for its default is an atom,
-        too, unless ``defaults`` is given: then it is its default times that.
+        too, unless ``defaults`` is given: then it is its default times that. A name for a product of several unknowns
+        is one unknown, unless ``compound`` asks for its factors.
         """
         waiting: list[dict[int, str]] = [{block.node: block.arm for block in moment.blocks if block.kind == "if"}]
         for _ in range(_READINGS):
-            if not waiting:
+            if not waiting or self._whole < 0:
                 return
             self._begin(waiting.pop(), kept, defaults)
+            self._compound = compound
             expr = self._lower(node, moment, 0)
             waiting += self._other
+            self._whole -= _STEPS - self._left
             used = atoms(expr)
             held = {name: found for name, found in self._atoms.items() if name in used}
             yield Reading(
                 expr, held, frozenset(self._nodes), frozenset(self._arms.items()), frozenset(self._packages),
-                tuple(self._casts), tuple(self._local), tuple(self._literals), tuple(self._helpers),
+                tuple(self._casts), tuple(self._local), tuple(self._literals), tuple(self._helpers), self._mutates,
             )  # fmt: skip
 
     def atom(self, node: cst.BaseExpression, moment: Moment) -> str:
@@ -202,6 +218,9 @@ class Lowering:
             return self._number(node, moment)
         if isinstance(node, cst.Name):
             return self._name(node, moment, depth)
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.FloorDivide):
+            left, right = (self._lower(part, moment, depth + 1) for part in (node.left, node.right))
+            return call("floor", call("div", left, right))
         if isinstance(node, cst.BinaryOperation) and type(node.operator) in _OPERATORS:
             left, right = (self._lower(part, moment, depth + 1) for part in (node.left, node.right))
             return call(_OPERATORS[type(node.operator)], left, right)
@@ -294,7 +313,8 @@ class Lowering:
             value = self._lower(binding.node, binding.moment, depth + 1)
         # A sum such as "bias + y" that is given a name is one thing to the formula that uses the name, as is what a
         # call gives.
-        if value is None or len(atoms(value)) > 1 or (value.op.startswith(_ATOM) and "(" in value.op.split("@")[0]):
+        several = value is not None and len(atoms(value)) > 1 and not (self._compound and value.op in ("mul", "div"))
+        if value is None or several or (value.op.startswith(_ATOM) and "(" in value.op.split("@")[0]):
             return self._atom(node, moment)
         if binding.moment.scope.kind == "function":
             self._local.append(binding)
@@ -333,7 +353,8 @@ class Lowering:
         node = binding.node
         if isinstance(node, cst.AugAssign) and type(node.operator) in _OPERATORS:
             self._nodes.add(id(node))
-            parts = (self._lower(part, binding.moment, depth + 1) for part in (node.target, node.value))
+            parts = [self._lower(part, binding.moment, depth + 1) for part in (node.target, node.value)]
+            self._mutates = self._mutates or parts[0].op.startswith(_ATOM)
             return call(_OPERATORS[type(node.operator)], *parts)
         return self._lower(node, binding.moment, depth + 1) if isinstance(node, cst.Call) else None
 
@@ -342,11 +363,20 @@ class Lowering:
     def _call(self, node: cst.Call, moment: Moment, depth: int) -> Expr:
         plain = [arg.value for arg in node.args if not arg.star and arg.keyword is None]
         others = [arg for arg in node.args if arg.star or arg.keyword is not None]
+        if others and all(isinstance(arg.keyword, cst.Name) and arg.keyword.value in _OPERANDS for arg in others):
+            plain, others = [*plain, *(arg.value for arg in others)], []
         names = self._names.resolve(node.func, moment)
         lasts = {name.rpartition(".")[2] for name in names}
         last = lasts.pop() if len(lasts) == 1 else last_name(node.func)
         if isinstance(node.func, cst.Call) and last_name(node.func.func) in _WRAPPERS and len(node.func.args) == 1:
             return self._call(node.with_changes(func=node.func.args[0].value), moment, depth)
+        if not names and isinstance(node.func, cst.Attribute):
+            kept = self._names.attribute(node.func, moment)  # self.erf = torch.erf
+            names = self._names.resolve(*kept) if kept is not None else names
+            last = next(iter({name.rpartition(".")[2] for name in names}), last) if names else last
+        if isinstance(node.func, cst.Name) and not names and last in ("pow", "abs"):
+            if not self._names.reaching(node.func, moment):
+                names = frozenset({f"math.{last}"})  # Python's own
         method = isinstance(node.func, cst.Attribute) and not names
         if names and all(name.endswith("norm.cdf") for name in names) and len(node.args) == 1:
             last = "ndtr"
@@ -374,7 +404,11 @@ class Lowering:
         if op is None or len(operands) != OPS[op].arity or not aside:
             return self._atom(node, moment)
         self._packages.update({name.split(".")[0] for name in names} - {"math"})
-        return call(op, *(self._lower(operand, moment, depth + 1) for operand in operands))
+        parts = [self._lower(operand, moment, depth + 1) for operand in operands]
+        self._mutates = self._mutates or (last.endswith("_") and parts[0].op.startswith(_ATOM))
+        if not names and op in _TENSORS_ONLY and atoms(parts[0]):
+            self._packages.add(METHODS)  # arrays of NumPy have no such methods
+        return call(op, *parts)
 
     def _cast(self, node: cst.Call, last: str, operand: cst.BaseExpression, moment: Moment, depth: int) -> Expr:
         value = self._lower(operand, moment, depth + 1)
@@ -392,6 +426,10 @@ class Lowering:
         self, node: cst.Call, last: str, plain: list[cst.BaseExpression], moment: Moment, depth: int
     ) -> Expr | None:
         """Calls that are not one operation of their operands."""
+        if last in ("silu", "swish", "silu_") and len(plain) == 1 and self._names.resolve(node.func, moment):
+            inner = self._lower(plain[0], moment, depth + 1)
+            self._packages.update(name.split(".")[0] for name in self._names.resolve(node.func, moment))
+            return call("mul", inner, call("sigmoid", inner))
         if last == "ones_like":
             return const(1.0)
         if last == "zeros_like":
@@ -482,7 +520,10 @@ class Lowering:
     def _module_of(self, func: cst.BaseExpression, moment: Moment) -> str:
         """The function that an object such as ``nn.Sigmoid()`` is, under the name that ``_FUNCTIONS`` has for it."""
         made = self._stands_for(func, moment)
-        return _MODULES.get(last_name(made[0].func), "") if made is not None else ""
+        op = _MODULES.get(last_name(made[0].func), "") if made is not None else ""
+        if op:
+            self._packages.add(METHODS)
+        return op
 
     def _helper(self, node: cst.Call, moment: Moment, depth: int) -> Expr | None:
         """What a function of this file gives for these arguments; None where it cannot be followed."""

@@ -452,6 +452,12 @@ class _Binder:
         for target in node.targets:
             self._bind_target(target.target, node.value)
             self._own_attribute(target.target, node.value)
+            parts = (target.target, node.value)
+            if all(isinstance(part, (cst.Tuple, cst.List)) for part in parts):
+                elements = [part.elements for part in parts]  # type: ignore[attr-defined]
+                if len(elements[0]) == len(elements[1]):
+                    for one, value in zip(*elements, strict=True):
+                        self._own_attribute(one.value, value.value)
 
     def _own_attribute(self, target: cst.CSTNode, value: cst.BaseExpression) -> None:
         if not isinstance(target, cst.Attribute) or not isinstance(target.value, cst.Name):
@@ -577,6 +583,11 @@ class _Binder:
     def visit_Call(self, node: cst.Call) -> None:
         # setattr, monkeypatch.setattr and mock.patch.object name an object and an attribute, or one dotted string.
         literals = [text_of(arg.value) for arg in node.args[:2]]
+        if last_name(node.func) == "register_buffer" and len(node.args) > 1 and literals[0]:
+            owner = _class_of(self.walk.scope)
+            if owner is not None:
+                held = self.names.attributes.setdefault((id(owner), literals[0]), [])
+                held.append((node.args[1].value, self.walk.moment))
         if last_name(node.func) in ("setattr", "object", "patch") and literals:
             if literals[0]:
                 self.names.patched.add(literals[0])
