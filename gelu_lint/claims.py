@@ -48,7 +48,22 @@ _OTHER_WORDS = frozenset(
         *("parametric", "learnable", "learned", "noisy", "random", "soft", "softclamp", "inverse", "inv", "log", "or"),
         *("pre", "before", "input", "inputs", "in", "vs", "versus", "no", "not", "non", "without", "than", "like"),
         *("max", "min", "bound", "threshold", "error", "diff", "difference", "gap", "loss", "cost", "time", "count"),
-        *("integral", "laplace", "probit", "variant", "alternative", "other", "fake", "wrong", "bad", "broken", "t"),
+        *("block", "ffn", "mlp", "conv", "net", "network", "model", "encoder", "decoder", "attention", "expert", "moe"),
+        *("head", "feedforward", "feed", "transformer", "residual", "post", "after", "replacement", "replace", "swap"),
+        *(
+            "substitute",
+            "integral",
+            "laplace",
+            "probit",
+            "variant",
+            "alternative",
+            "other",
+            "fake",
+            "wrong",
+            "bad",
+            "broken",
+            "t",
+        ),
     )
 )
 #: Words of names that compute a derivative.
@@ -90,6 +105,19 @@ _COMPOUND = re.compile(
     r"(quick|new|fast|approx|tanh|erf|exact|bias|fused|my|custom|torch|x)?(gelu|geglu)"
     r"(new|fast|approx|approximate|tanh|erf|exact|quick|accurate|fn|op|impl|activation|layer|act|grad|backward|bwd)?"
 )
+_LONG = re.compile(r"gaussian_?error_?linear_?units?", re.IGNORECASE)
+_IN_PLACE = re.compile(r"_?in_?place_?", re.IGNORECASE)
+#: What may stand before GELU in a docstring that says what the code is.
+_LEAD = frozenset(
+    (
+        *("a", "an", "the", "our", "this", "is", "my", "of", "as", "by", "in", "with", "returns", "return", "apply"),
+        *("applies", "compute", "computes", "implement", "implements", "implementation", "evaluate", "evaluates"),
+        *("function", "activation", "elementwise", "element", "wise", "exact", "tanh", "sigmoid", "approximation"),
+        *("approximate", "approximated", "form", "version", "variant", "fast", "quick", "original", "python"),
+        *("pytorch", "torch", "jax", "tensorflow", "numpy", "keras", "openai", "google", "bert", "gpt", "standard"),
+        *("smooth", "fused", "bias", "module", "layer", "forward", "pass", "gelu", "gaussian", "simple", "custom"),
+    )
+)
 _DOC = re.compile(r"\bGELU\b|\bGeLU\b|\bgelu\b|gaussian error linear", re.IGNORECASE)
 #: Words in a docstring that turn what it says of GELU into a comparison.
 _HEDGES = re.compile(
@@ -106,7 +134,8 @@ _LOOSE = re.compile(r"approx|sigmoid|σ|1\.702|fast|quick|estimat", re.IGNORECAS
 def words(name: str) -> tuple[str, ...]:
     """The lower-case words of an identifier: ``gelu_new``, ``GeluNew`` and ``NewGELU`` have gelu and new."""
     found: list[str] = []
-    for word in _WORD.findall(re.sub(r"[gG]eLU", "Gelu", name)):
+    name = re.sub(r"[gG]eLU", "Gelu", _LONG.sub("Gelu", _IN_PLACE.sub("", name)))
+    for word in _WORD.findall(name):
         compound = _COMPOUND.fullmatch(word.lower())
         found += [part for part in compound.groups() if part] if compound else [word.lower()]
     return tuple(found)
@@ -169,7 +198,10 @@ def specific(name: str) -> bool:
 def claim_of_text(text: str) -> frozenset[str]:
     """The flavours that a docstring claims: as ``claim``, from its first paragraph, if that makes no comparison."""
     first = text.strip().split("\n\n")[0]
-    if not _DOC.search(first) or _HEDGES.search(first) or len(first) > 400:
+    said = _DOC.search(first)
+    if said is None or not _LEAD.issuperset(re.findall(r"[a-z]+", first[: said.start()].lower())):
+        return frozenset()  # it mentions GELU, in passing
+    if _HEDGES.search(first) or len(first) > 400:
         return frozenset()
     tanh, erf, loose = _TANH_TEXT.search(first), _ERF_TEXT.search(first), _LOOSE.search(first)
     if tanh:

@@ -153,7 +153,7 @@ class Site(NamedTuple):
 
     spelling   call, reference (formula, string, config, graph, module, prose come with their recognisers)
     form       how it is spelled: call, partial, super; formula, backward; base (of a class), argument, default,
-               attribute, variable, table, element, return
+               attribute, variable, table, element, return, import
     key        the name it is given under: keyword, parameter, attribute, table key or variable; "" without one
     consumer   the last name of the call that it is handed to, "" where there is none
     place      what holds it: the form a reference would have there, "" where it is used on the spot

@@ -9,7 +9,6 @@ from gelu_lint.model import Site
 
 _TEST_FILE = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_[^/]*|[^/]*_tests?|conftest)\.py$")
 _TEST_NAME = re.compile(r"(^|\.)(test_|Test)")
-_REFERENCE = re.compile(r"(^|[._])(ref|reference|naive|golden)([._]|$)", re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 #: Words that say which flavour a name means, beside "gelu" itself.
@@ -26,7 +25,7 @@ def is_test(path: str, symbol: str = "") -> bool:
 
 def is_reference(symbol: str, key: str = "") -> bool:
     """Whether a name says that this is the reference that others are compared with."""
-    return bool(_REFERENCE.search(symbol) or _REFERENCE.search(key))
+    return bool((words(symbol) | words(key)) & {"ref", "reference", "naive", "golden"})
 
 
 def is_mock(symbol: str) -> bool:

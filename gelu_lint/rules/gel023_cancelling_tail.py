@@ -38,11 +38,11 @@ def _fix(file: FileSummary, use: Use) -> Fix | None:
     found = reach(file, name) if name and argument else None
     if found is None:
         return None
-    text = f"{found[0]}({argument})"
+    text = f"{found[0]}({argument})"  # without the parentheses that a sum needs
     if use.callee == "torch":
         text = f"0.5 * {found[0]}(-{argument} * 0.7071067811865476)"
         text = f"({text})" if use.form == "ratio" else text
-    return Fix(f"write {text}", (Edit(use.span, text),), found[1], delta=ROUNDING)
+    return Fix(f"write {text}", (Edit(use.callee_span, text),), found[1], delta=ROUNDING)
 
 
 def evidence() -> None:

@@ -59,6 +59,8 @@ class Backwards:
         owner = owner_of(path)
         name = function.name.value
         outer = next((a for a in reversed(path[: path.index(function)]) if isinstance(a, FunctionDef)), None)
+        if sum(word in BACKWARD for word in words(name)) > 1 or {"second", "double", "hessian"} & {*words(name)}:
+            return
         if outer is not None and backward(name) and says_gelu(outer.name.value):
             self._compare(node, self._computes(outer), _claimed(outer.name.value))  # as tf.custom_gradient has it
             return
@@ -75,7 +77,8 @@ class Backwards:
         allowed = forward or claimed
         if not allowed or node.value is None:
             return
-        for value in _gradients(node.value):
+        function = next(a for a in reversed(self._walk.path) if isinstance(a, FunctionDef))
+        for value in _gradients(node.value, "jvp" in words(function.name.value)):
             held = self._slope(value, self._walk.moment)
             if held is None:
                 continue
@@ -123,7 +126,7 @@ class Backwards:
 
     def _slope(self, node: BaseExpression, moment: Moment) -> tuple[Expr, bool] | None:
         """The derivative that a gradient holds once what it is multiplied by is 1, and whether all of it is."""
-        for reading in self._lowering.readings(node, moment):
+        for reading in self._lowering.readings(node, moment, compound=True):
             unknowns = sorted(atoms(reading.expr))
             if not 1 <= len(unknowns) <= 2 or too_big(reading.expr) or any(map(backward, reading.helpers)):
                 continue  # what a backward that is called here gives is judged there
@@ -173,9 +176,11 @@ def _claimed(name: str) -> frozenset[str]:
     return claim(plain)
 
 
-def _gradients(node: BaseExpression) -> list[BaseExpression]:
+def _gradients(node: BaseExpression, tangent: bool = False) -> list[BaseExpression]:
     """What a backward gives for its inputs, None aside."""
     parts = [element.value for element in node.elements] if isinstance(node, Tuple) else [node]
+    if tangent:
+        parts = parts[1:]  # the value comes first
     return [part for part in parts if not (isinstance(part, Name) and part.value == "None")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from gelu_lint.claims import (
     shuns_built_in,
 )
 from gelu_lint.sites.context import Role
-from gelu_lint.tree.names import text_of
+from gelu_lint.tree.names import last_name, text_of
 from gelu_lint.tree.nodes import (
     Arg,
     Call,
@@ -25,6 +26,7 @@ from gelu_lint.tree.nodes import (
     Comparison,
     ConcatenatedString,
     CSTNode,
+    DictElement,
     Element,
     Expr,
     FunctionDef,
@@ -45,6 +47,8 @@ _FORWARD = frozenset(
         *("static_call", "_forward", "function", "fn", "func", "compute"),
     )
 )
+#: Calls that file what they get under the name that they get first.
+_REGISTERS = re.compile(r"regist|add_module|setdefault|add_act|set_act|^add$|^set$", re.IGNORECASE)
 _KEYED = ("variable", "attribute", "table", "argument", "default")
 
 
@@ -62,6 +66,9 @@ def claimed(path: Sequence[CSTNode], part: Role) -> Claimed:
     """The claims on a node in the role ``part`` under its ancestors ``path``."""
     names: list[str] = [*_tested(path)]
     told, said, deliberate = "", frozenset[str](), False
+    held = path[-1] if path else None
+    if isinstance(held, DictElement) and not text_of(held.key):
+        return Claimed()  # {nn.GELU: nn.ReLU} replaces one by the other
     if part.key and part.form in (*_KEYED, "return"):
         names.append(part.key)
     names += _beside(path[:-1] if path and isinstance(path[-1], Lambda) else path)
@@ -93,6 +100,8 @@ def _beside(path: Sequence[CSTNode]) -> Iterator[str]:
     if isinstance(parent, Element) and isinstance(above, Tuple) and len(above.elements) == 2:
         yield from filter(None, [text_of(above.elements[0].value)])
     elif isinstance(parent, Arg) and isinstance(above, Call) and above.args and parent is not above.args[0]:
+        if not _REGISTERS.search(last_name(above.func)):
+            return
         yield from filter(says_gelu, [text_of(above.args[0].value)])
 
 

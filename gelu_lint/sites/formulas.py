@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from gelu_lint.claims import says_gelu
+from gelu_lint.claims import BACKWARD, backward, says_gelu, words
 from gelu_lint.claims import says_other as claim_of_other
 from gelu_lint.model import Formula, Site
 from gelu_lint.numerics.flavours import FLAVOURS
@@ -18,7 +18,7 @@ from gelu_lint.numerics.ir import Expr, too_big
 from gelu_lint.numerics.match import Identity
 from gelu_lint.numerics.near import GATES
 from gelu_lint.sites.claimed import Claimed, claimed, function_around, owner_of
-from gelu_lint.sites.context import Around, Guards, Role, role, symbol, tested
+from gelu_lint.sites.context import Around, Guards, Role, quote, role, symbol, tested
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.measures import built_ins, deltas, framework_of, hazards, misspelled, rounded
 from gelu_lint.sites.rewrites import Rewrites
@@ -31,6 +31,7 @@ from gelu_lint.tree.nodes import (
     BinaryOperation,
     Call,
     CSTNode,
+    FormattedString,
     FunctionDef,
     Lambda,
     Name,
@@ -44,6 +45,7 @@ _MOST_KEPT = 4
 _NUDGE = 1.3  # a parameter that is k or τ still is one when it is changed by this
 #: Parameters that choose between flavours.
 _CHOICE = re.compile(r"approx|exact|tanh|erf|fast|variant|mode|kind|method|version|algorithm", re.IGNORECASE)
+_FORWARD_WORDS = ("forward", "fwd", "impl")
 #: TensorFlow 1, which has no GELU.
 _TF1 = re.compile(
     r"\btf\.(contrib|erf|variable_scope|get_variable|Session|placeholder|layers|app|flags|estimator)\b|"
@@ -103,6 +105,8 @@ class Formulas:
         part = role(node, around.path)
         claims = claimed(around.path, part) if part.form != "return" else Claimed()
         judge = identify if claims.allowed or self._alone(node) else settle
+        if not claims.allowed and self._with_density(node):
+            return  # mu·Φ(mu) + φ(mu) is the mean of a rectified normal variable
         for sink in self._look(node, claims, part, around, judge, function_around(around.path), returned=False):
             near = sink.identity.flavour == "near" and not claims.allowed
             if not near or (sink.identity.nearest == "tanh" and sink.identity.right is not None):
@@ -111,6 +115,16 @@ class Formulas:
     def _alone(self, node: CSTNode) -> bool:
         """Whether a product is no part of a sum: a slip in it is then a slip in the whole."""
         return not any(isinstance(a, BinaryOperation) for a in self._walk.path[-2:])
+
+    def _with_density(self, node: BaseExpression) -> bool:
+        """Whether a density is added to a product."""
+        above = [a for a in self._walk.path[-2:] if isinstance(a, BinaryOperation)]
+        if not above or type(above[0].operator).__name__ not in ("Add", "Subtract"):
+            return False
+        rest = above[0].right if above[0].left is node else above[0].left
+        for reading in self._lowering.readings(rest, self._walk.moment):
+            return bool({"exp"} & operations(reading.expr)) or any("pdf" in name for name in atoms(reading.expr))
+        return False
 
     def _look(
         self,
@@ -247,6 +261,7 @@ class Formulas:
 
     def sites(self, draft: Draft, contexts: frozenset[str]) -> Iterator[Site]:
         """The sites, in source order. ``contexts`` are the half-precision contexts of the file."""
+        self._pallas = any("pallas" in name for name in self._names.imported())
         tops = {name.split(".")[0] for name in self._names.imported()}
         for sink in self._all:
             around, identity, part = sink.around, sink.identity, sink.part
@@ -254,12 +269,18 @@ class Formulas:
             packages = sink.reading.packages
             framework = framework_of(packages, tops)
             given = "dynamic" if sink.parametric else "fixed"
+            free = quote(around.path, draft.quote)
+            formula = self._formula(sink, framework, draft, contexts)
+            if not free or any(isinstance(a, FormattedString) for a in around.path):
+                formula = formula._replace(
+                    rewrite=None, wrong=None
+                )  # until Python 3.12 little may stand in an f-string
             yield Site(
                 "formula", "formula", framework, "", text, identity.flavour, given, None, span, span, (), None,
                 part.key, part.consumer, part.form, tested(around.path, sink.node), around.symbol, around.guard,
                 draft.statement(sink.node), draft.quote, identity.error, rounded(identity.parameter),
                 sink.claims.names, tuple(sorted(sink.claims.allowed)), sink.claims.told,
-                self._formula(sink, framework, draft, contexts),
+                formula,
             )  # fmt: skip
 
     def _formula(self, sink: Sink, framework: str, draft: Draft, contexts: frozenset[str]) -> Formula:
@@ -286,9 +307,20 @@ class Formulas:
 
     def _tied(self, sink: Sink, framework: str, draft: Draft) -> bool:
         owner = owner_of(sink.around.path)
-        backward = owner is not None and "backward" in self._names.scopes[id(owner)].bindings
+        own = owner is not None and "backward" in self._names.scopes[id(owner)].bindings
         old = framework == "tensorflow" and _TF1.search(draft.whole) is not None
-        return backward or old or self._names.is_patched(frozenset(built_ins(framework)))
+        function = sink.function
+        paired = isinstance(function, FunctionDef) and self._paired(function)
+        return own or paired or old or self._names.is_patched(frozenset(built_ins(framework)))
+
+    def _paired(self, function: FunctionDef) -> bool:
+        """Whether a function has a backward of its own beside it."""
+        made = [last_name(getattr(d.decorator, "func", d.decorator)) for d in function.decorators]
+        if any(name.startswith("custom_") for name in made):
+            return True
+        own = [word for word in words(function.name.value) if word not in _FORWARD_WORDS]
+        others = [name for name in self._names.module_scope.bindings if backward(name)]
+        return any([w for w in words(name) if w not in BACKWARD] == own for name in others)
 
     def _kernel(self, sink: Sink) -> bool:
         for node in sink.around.path:
@@ -298,6 +330,9 @@ class Formulas:
                     names = self._names.resolve(made.func if isinstance(made, Call) else made, sink.around.moment)
                     if any(name.startswith(_KERNELS) for name in names):
                         return True
+                params = [param.name.value for param in node.params.params]
+                if any(name.endswith("_ref") for name in params) and self._pallas:
+                    return True
         return bool(sink.reading.packages & {"triton"})
 
 

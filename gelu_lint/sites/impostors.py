@@ -8,15 +8,15 @@ from typing import NamedTuple
 from gelu_lint.claims import claim
 from gelu_lint.facts.record import Other
 from gelu_lint.facts.table import others
-from gelu_lint.model import Argument, Site
-from gelu_lint.numerics.identify import settle
+from gelu_lint.model import Argument, Formula, Site
+from gelu_lint.numerics.identify import identify
 from gelu_lint.numerics.match import Identity
 from gelu_lint.sites.arguments import arguments, nodes_of
-from gelu_lint.sites.claimed import Claimed, claimed
+from gelu_lint.sites.claimed import Claimed, claimed, function_around
 from gelu_lint.sites.context import Around, Guards, Role, role, tested
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.lowering import Lowering, atoms, over
-from gelu_lint.tree.names import Names, last_name
+from gelu_lint.tree.names import Names, dotted, last_name
 from gelu_lint.tree.nodes import (
     AnnAssign,
     Arg,
@@ -28,12 +28,14 @@ from gelu_lint.tree.nodes import (
     DictElement,
     Element,
     FunctionDef,
+    ImportFrom,
+    ImportStar,
     Lambda,
     Name,
 )
 from gelu_lint.tree.walk import Walk
 
-_FOUND_BY_NUMBERS = ("silu", "quick", "relu")
+_FOUND_BY_NUMBERS = ("silu", "quick", "relu", "erf", "tanh", "near")
 
 
 class _Found(NamedTuple):
@@ -45,6 +47,7 @@ class _Found(NamedTuple):
     part: Role
     claims: Claimed
     around: Around
+    identity: Identity | None = None
 
 
 class Impostors:
@@ -59,7 +62,9 @@ class Impostors:
         self._last = {name.rpartition(".")[2] for name in others()}
 
     def visit_Call(self, node: Call) -> None:
-        if last_name(node.func) in self._last:
+        if isinstance(node.func, Name) and node.func.value not in self._last:
+            self._named(node, node.func, node)
+        elif last_name(node.func) in self._last:
             row = self._row(node.func)
             if row is not None:
                 self._taken.add(id(node.func))
@@ -81,6 +86,19 @@ class Impostors:
         elif id(node) not in self._taken and isinstance(above, (DictElement, Assign, AnnAssign, Arg, Element)):
             self._own(node)
 
+    def visit_ImportFrom(self, node: ImportFrom) -> None:
+        # from torch.nn.functional import silu as gelu
+        if isinstance(node.names, ImportStar) or node.relative:
+            return
+        for alias in node.names:
+            given = last_name(alias.asname.name) if alias.asname is not None else ""
+            row = others().get(f"{dotted(node.module)}.{last_name(alias.name)}") if claim(given) else None
+            if row is not None and row.flavour not in claim(given):
+                around = self._guards.around(self._walk, node)
+                claims = Claimed((given,), claim(given))
+                part = Role("import")
+                self._found.append(_Found(alias.name, alias.name, None, row.flavour, row, part, claims, around))
+
     def visit_ClassDef(self, node: ClassDef) -> None:
         # class GELU(nn.SiLU): pass
         if len(node.bases) == 1 and claim(node.name.value) and not self._names.behaviour(node) - {"__init__"}:
@@ -101,19 +119,26 @@ class Impostors:
 
     def _own(self, node: Name) -> None:
         """A function or class of this file, told by what it computes: ``{"gelu": swish}``."""
-        if claim(node.value):
-            return
+        self._named(node, node, None)
+
+    def _named(self, node: CSTNode, callee: Name, call: Call | None) -> None:
         part = role(node, self._walk.path)
         if part.form not in ("table", "attribute", "variable", "argument", "element"):
             return
+        if claim(callee.value) and part.form != "table":
+            return  # it says itself what it is
         claims = claimed(self._walk.path, part)
         if not claims.allowed or claims.names[0] == "docstring":
             return
-        bindings = self._names.reaching(node, self._walk.moment)
-        if len(bindings) == 1:
-            identity = self._computes(bindings[0].node)
-            if identity is not None and identity.flavour in _FOUND_BY_NUMBERS:
-                self._add(node, node, None, identity.flavour, None)
+        bindings = self._names.reaching(callee, self._walk.moment)
+        if len(bindings) != 1 or (call is not None and not isinstance(bindings[0].node, ClassDef)):
+            return
+        identity = self._computes(bindings[0].node)
+        if identity is None or identity.flavour not in _FOUND_BY_NUMBERS:
+            return
+        if identity.flavour == "near" and claim(callee.value):
+            return  # that is said where it stands
+        self._add(node, callee, call, identity.flavour, None, identity)
 
     def _computes(self, node: CSTNode | None) -> Identity | None:
         """What the one value that a function gives, or the ``forward`` of a class, is of its one unknown."""
@@ -129,22 +154,32 @@ class Impostors:
         for reading in self._lowering.readings(*returns[0]):
             unknowns = atoms(reading.expr)
             if len(unknowns) == 1:
-                return settle(over(reading.expr, unknowns.pop()))
+                return identify(over(reading.expr, unknowns.pop()))
             return None
         return None
 
-    def _add(self, node: CSTNode, callee: CSTNode, call: Call | None, flavour: str, row: Other | None) -> None:
+    def _add(
+        self,
+        node: CSTNode,
+        callee: CSTNode,
+        call: Call | None,
+        flavour: str,
+        row: Other | None,
+        identity: Identity | None = None,
+    ) -> None:
         path = self._walk.path
         part = role(node, path)
         if not part.form:
             return
         claims = claimed(path, part)
-        given = part.form == "return" and not isinstance(path[-1], Lambda)
+        function = function_around(path)
+        maker = isinstance(function, FunctionDef) and not function.params.params  # def gelu(): return nn.SiLU()
+        given = part.form == "return" and not isinstance(path[-1], Lambda) and not (maker and call is not None)
         if given and (call is None or (row is not None and row.kind == "class")) and not _by_branch(claims, path, node):
             return  # a function that gives an activation, rather than what it computes
         if claims.allowed and flavour not in claims.allowed:
             around = self._guards.around(self._walk, node)
-            self._found.append(_Found(node, callee, call, flavour, row, part, claims, around))
+            self._found.append(_Found(node, callee, call, flavour, row, part, claims, around, identity))
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``sites`` needs the places of."""
@@ -182,9 +217,18 @@ class Impostors:
                 around.guard,
                 draft.statement(found.node),
                 draft.quote,
+                error=found.identity.error if found.identity is not None else None,
                 claims=found.claims.names,
                 claimed=tuple(sorted(found.claims.allowed)),
+                formula=_formula(found.identity),
             )
+
+
+def _formula(identity: Identity | None) -> Formula | None:
+    """What is known of a near miss that stands elsewhere."""
+    if identity is None or identity.flavour != "near":
+        return None
+    return Formula(identity.nearest, identity.why, identity.right, None, identity.at)
 
 
 def _by_branch(claims: Claimed, path: Sequence[CSTNode], node: CSTNode) -> bool:

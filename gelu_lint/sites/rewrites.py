@@ -36,7 +36,7 @@ class Rewrites:
 
     def nodes(self, sink: Sink) -> Iterator[CSTNode]:
         """The nodes that ``of`` needs the places of."""
-        yield from _parentheses(sink.node)
+        yield from parentheses(sink.node)
         if sink.atom in sink.reading.atoms:
             yield sink.reading.atoms[sink.atom]
         body = _body(sink.function)
@@ -57,7 +57,7 @@ class Rewrites:
         if isinstance(sink.node, BaseExpression) and not isinstance(sink.node, AugAssign):
             at_hand = self._lowering.atom(atom, sink.moment) == sink.atom
             if at_hand and not self._temporaries(sink.node, sink.moment, local):
-                start, end = _brackets(sink.node, draft)
+                start, end = brackets(sink.node, draft)
                 if "#" in draft.between(start, end):
                     return "", None
                 glued = draft.between(start - 1, start).isidentifier() if start else False
@@ -106,15 +106,15 @@ class Rewrites:
             order=given[0].moment.order + 1))  # fmt: skip
 
 
-def _parentheses(node: CSTNode) -> tuple[CSTNode, ...]:
+def parentheses(node: CSTNode) -> tuple[CSTNode, ...]:
     """The outermost parentheses around an expression that are its own."""
     left, right = getattr(node, "lpar", ()), getattr(node, "rpar", ())
     return (left[0], right[-1]) if left and right else ()
 
 
-def _brackets(node: CSTNode, draft: Draft) -> tuple[int, int]:
+def brackets(node: CSTNode, draft: Draft) -> tuple[int, int]:
     """Where an expression starts and ends, with its parentheses where a call needs none."""
-    around = _parentheses(node)
+    around = parentheses(node)
     if not around:
         return draft.start(node), draft.end(node)
     start, end = draft.start(around[0]), draft.end(around[1])

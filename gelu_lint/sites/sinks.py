@@ -60,7 +60,7 @@ def gelu(expr: Expr, judge: Callable[[Expr], Identity], claimed: bool) -> tuple[
     parts = factors(expr)
     for atom in unknowns[:_MOST_ATOMS]:
         own = product([part for part in parts if atoms(part) <= {atom}])
-        if operations(own) & GATES and atoms(own) == {atom}:
+        if operations(own) & (GATES | {"relu"} if claimed else GATES) and atoms(own) == {atom}:
             formula = over(own, atom)
             found = judge(formula)
             # What else is multiplied may hold a factor that seems to be missing.

@@ -10,9 +10,10 @@ from gelu_lint.numerics.flavours import FLAVOURS
 from gelu_lint.numerics.identify import settle
 from gelu_lint.sites.context import Around, Guards
 from gelu_lint.sites.draft import Draft
+from gelu_lint.sites.rewrites import brackets, parentheses
 from gelu_lint.tree.lowering import Lowering, Reading, atoms, operations, over
 from gelu_lint.tree.names import Names, last_name
-from gelu_lint.tree.nodes import BaseExpression, BinaryOperation, Call, CSTNode, Name
+from gelu_lint.tree.nodes import Attribute, BaseExpression, BinaryOperation, Call, CSTNode, Name
 from gelu_lint.tree.walk import Moment, Walk
 
 _LOGS = ("log", "log2", "log10", "log_")
@@ -25,6 +26,7 @@ class _Found(NamedTuple):
     nearest: str
     form: str
     package: str
+    at_hand: bool
     around: Around
 
 
@@ -38,8 +40,12 @@ class Tails:
         self._found: list[_Found] = []
 
     def visit_Call(self, node: Call) -> None:
-        if last_name(node.func) in _LOGS and len(node.args) == 1 and not node.args[0].star:
+        if last_name(node.func) not in _LOGS:
+            return
+        if len(node.args) == 1 and not node.args[0].star:
             self._look(node.args[0].value, "logarithm")
+        elif not node.args and isinstance(node.func, Attribute):
+            self._look(node.func.value, "logarithm")
 
     def visit_BinaryOperation(self, node: BinaryOperation) -> None:
         if type(node.operator).__name__ == "Divide":
@@ -58,7 +64,9 @@ class Tails:
             final, at = self._final(node, moment, reading)
             package = next(iter(sorted(reading.packages - {"math"})), "")
             around = self._guards.around(self._walk, node)._replace(moment=at)
-            self._found.append(_Found(final, reading.atoms[atom], identity.nearest, form, package, around))
+            name = reading.atoms[atom]
+            at_hand = self._lowering.atom(name, at) == atom
+            self._found.append(_Found(final, name, identity.nearest, form, package, at_hand, around))
             return
 
     def _final(self, node: BaseExpression, moment: Moment, reading: Reading) -> tuple[CSTNode, Moment]:
@@ -74,6 +82,7 @@ class Tails:
         """The nodes that ``uses`` needs the places of."""
         for found in self._found:
             yield found.node
+            yield from parentheses(found.node)
             yield found.atom
 
     def uses(self, draft: Draft) -> Iterator[Use]:
@@ -82,9 +91,10 @@ class Tails:
             span, rows = draft.span(found.node), draft.statement(found.node)
             place = draft.span(found.atom)
             given: tuple[Argument, ...] = ()
-            if found.nearest == "erf" and isinstance(found.atom, Name):
+            if found.nearest == "erf" and isinstance(found.atom, Name) and found.at_hand:
                 given = (Argument(place, place, "", "", False, None, draft.text(found.atom)),)
+            whole = draft.stretch(*brackets(found.node, draft))
             yield Use(
-                "tail", found.package, draft.text(found.node), f"1 + {found.nearest}", span, span, given, None,
+                "tail", found.package, draft.text(found.node), f"1 + {found.nearest}", span, whole, given, None,
                 found.form, found.around.symbol, found.around.guard, rows, draft.quote,
             )  # fmt: skip

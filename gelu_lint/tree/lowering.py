@@ -34,8 +34,8 @@ _FUNCTIONS = {
     "logsigmoid": "logsigmoid", "reciprocal": "reciprocal", "absolute": "abs", "negative": "neg", "neg": "neg",
     "mul": "mul", "multiply": "mul", "multiply_": "mul", "mul_rn": "mul", "add": "add", "add_rn": "add",
     "sub": "sub", "subtract": "sub", "div": "div", "divide": "div", "divide_": "div", "true_divide": "div",
-    "div_rn": "div", "realdiv": "div", "fdiv": "div", "pow": "pow", "integer_pow": "pow", "power": "pow", "float_power": "pow",
-    "minimum": "min", "maximum": "max",
+    "div_rn": "div", "realdiv": "div", "fdiv": "div", "pow": "pow", "integer_pow": "pow", "power": "pow",
+    "float_power": "pow", "minimum": "min", "maximum": "max",
 }  # fmt: skip
 #: Calls that hand their first operand on: copies, moves, wraps of a number.
 _COPIES = frozenset(
@@ -374,9 +374,9 @@ class Lowering:
             kept = self._names.attribute(node.func, moment)  # self.erf = torch.erf
             names = self._names.resolve(*kept) if kept is not None else names
             last = next(iter({name.rpartition(".")[2] for name in names}), last) if names else last
-        if isinstance(node.func, cst.Name) and not names and last in ("pow", "abs"):
-            if not self._names.reaching(node.func, moment):
-                names = frozenset({f"math.{last}"})  # Python's own
+        own = isinstance(node.func, cst.Name) and not names and last in ("pow", "abs")
+        if own and isinstance(node.func, cst.Name) and not self._names.reaching(node.func, moment):
+            names = frozenset({f"math.{last}"})
         method = isinstance(node.func, cst.Attribute) and not names
         if names and all(name.endswith("norm.cdf") for name in names) and len(node.args) == 1:
             last = "ndtr"
@@ -426,9 +426,10 @@ class Lowering:
         self, node: cst.Call, last: str, plain: list[cst.BaseExpression], moment: Moment, depth: int
     ) -> Expr | None:
         """Calls that are not one operation of their operands."""
-        if last in ("silu", "swish", "silu_") and len(plain) == 1 and self._names.resolve(node.func, moment):
+        known = self._names.resolve(node.func, moment)
+        if len(plain) == 1 and ((last in ("silu", "swish", "silu_") and known) or self._is_silu(node.func, moment)):
             inner = self._lower(plain[0], moment, depth + 1)
-            self._packages.update(name.split(".")[0] for name in self._names.resolve(node.func, moment))
+            self._packages.update({name.split(".")[0] for name in known} or {METHODS})
             return call("mul", inner, call("sigmoid", inner))
         if last == "ones_like":
             return const(1.0)
@@ -497,6 +498,11 @@ class Lowering:
 
         standard = fold(loc) == const(0.0) and fold(scale) == const(1.0)
         return ("mul", const(1.0)) if standard else None
+
+    def _is_silu(self, func: cst.BaseExpression, moment: Moment) -> bool:
+        """Whether an object is ``nn.SiLU()``."""
+        made = self._stands_for(func, moment)
+        return made is not None and last_name(made[0].func) in ("SiLU", "Silu", "Swish")
 
     def _stands_for(self, node: cst.BaseExpression, moment: Moment) -> tuple[cst.Call, Moment] | None:
         """The call that made the object that ``node`` is."""

@@ -312,7 +312,8 @@ def last_name(node: cst.CSTNode) -> str:
     return node.value if isinstance(node, cst.Name) else ""
 
 
-def _dotted(node: cst.CSTNode | None) -> str:
+def dotted(node: cst.CSTNode | None) -> str:
+    """The full text of a dotted name, "" for any other expression."""
     parts: list[str] = []
     while isinstance(node, cst.Attribute):
         parts.append(node.attr.value)
@@ -547,7 +548,7 @@ class _Binder:
 
     def visit_Import(self, node: cst.Import) -> None:
         for alias in node.names:
-            full = _dotted(alias.name)
+            full = dotted(alias.name)
             if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
                 self._bind(alias.asname.name.value, "import", full, node)
             else:
@@ -557,12 +558,12 @@ class _Binder:
     visit_LazyImport = visit_Import
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
-        module = "." * len(node.relative) + _dotted(node.module)
+        module = "." * len(node.relative) + dotted(node.module)
         if isinstance(node.names, cst.ImportStar):
             self.walk.scope.stars.append(module)
             return
         for alias in node.names:
-            name = _dotted(alias.name)
+            name = dotted(alias.name)
             local = name
             if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
                 local = alias.asname.name.value
