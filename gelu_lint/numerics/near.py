@@ -61,6 +61,7 @@ _SIBLINGS = {
 }
 _SIGNS = {"add": "+", "sub": "−", "mul": "×", "ndtr": "Φ", "sigmoid": "σ"}
 _SCALING = {"mul", "div", "neg"}
+_PHI = OPS["ndtr"].function
 _PRODUCTS = {"mul": ("×", "÷"), "div": ("÷", "×")}
 GATES = {"tanh", "erf", "erfc", "ndtr", "sigmoid", "exp", "exp2", "expm1"}
 _TERMS: tuple[tuple[str, Callable[[float], float]], ...] = (
@@ -94,6 +95,16 @@ def _applied(function: Callable[..., float]) -> Callable[[Sequence[float], float
     return lambda args, x: function(*args)
 
 
+def _halved(function: Callable[..., float]) -> Callable[[Sequence[float], float], float]:
+    return lambda args, x: 0.5 * (1 + function(args[0]))
+
+
+def _unpowered(factor: float, power: float) -> Callable[[Sequence[float], float], float]:
+    # (c·x)ⁿ → c·xⁿ
+    whole, scale = OPS["pow"].function, OPS["pow"].function(factor, power)
+    return lambda args, x: OPS["div"].function(whole(*args), scale)
+
+
 def _named(value: float) -> str:
     return ("−" if value < 0 else "") + _NAMED[abs(value)]
 
@@ -119,6 +130,7 @@ class _Edit(NamedTuple):
     new: Callable[[Sequence[float], float], float]  # the step's value from its arguments and x
     why: str
     right: float | None = None
+    scale: float = 1.0  # of the whole, once the step has its new value
 
 
 class _Search:
@@ -194,6 +206,7 @@ class _Search:
         yield from self._constants(literal=False)
         yield from self._terms()
         yield from self._parentheses()
+        yield from self._misplaced()
 
     def _products(self) -> Iterator[_Edit]:
         # × c for ÷ c, and a 2 or 0.5 that should not be there.
@@ -240,7 +253,7 @@ class _Search:
             if place in self.scaling or not self.varies[child]:
                 continue
             n = self._power_of_x(child)
-            for meant in (3, 2) if n else ():
+            for meant in (3, 2, 1) if n else ():
                 if n != meant:
                     yield self._argument("power", place, _raised(meant - n), f"{_power(n)} for {_power(meant)}")
 
@@ -254,6 +267,11 @@ class _Search:
                     first = "…" if self.varies[args[0]] else written(self.columns[args[0]][0])
                     why = f"{first} {_SIGNS[op]} … for {first} {_SIGNS[sibling]} …"
                 yield _Edit("function", (i, 0), _applied(OPS[sibling].function), why)
+        for i, (op, _, _) in enumerate(self.program):
+            if op == "floor":
+                yield _Edit("function", (i, 0), lambda args, x: args[0], "// for /")
+            elif op == "ndtr" and self.varies[i]:
+                yield _Edit("function", (i, 0), lambda args, x: 2 * _PHI(args[0]) - 1, "Φ(x) for erf(x/√2)")
         for place in self.places:
             if self.varies[self._child(place)] and place not in self.scaling and not self.is_sum:
                 yield self._argument("sign", place, lambda a, x: -a, "a sign is flipped")
@@ -269,6 +287,8 @@ class _Search:
                 kind = "root two" if factor in _ROOT_TWOS else "factor"
                 yield self._argument(kind, place, _times(factor), f"factor {name} missing")
             yield self._argument("factor", place, lambda a, x: a * x, "factor x missing")
+            if self._power_of_x(child) != 1:
+                yield self._argument("factor", place, lambda a, x: a / x if x else math.nan, "factor x too many")
 
     def _terms(self) -> Iterator[_Edit]:
         for place in self.places:
@@ -303,6 +323,27 @@ class _Search:
                 for factor in self._chain(args[0]):
                     if not self.varies[factor]:
                         yield self._at(i, self._rooted(args[0], factor), "√ over too much")
+
+    def _misplaced(self) -> Iterator[_Edit]:
+        """What is left out or stands outside around a gate: erf for 0.5·(1 + erf), k·σ(x) for σ(k·x), (c·x)³ for c·x³."""
+        for i, (op, args, _) in enumerate(self.program):
+            if not self.varies[i]:
+                continue
+            if op in ("erf", "tanh"):
+                function = OPS[op].function
+                yield _Edit("term", (i, 0), _halved(function), f"0.5·(1 + …) around {op} missing")
+            if op in GATES:
+                for factor in self._chain(self.whole - 1):
+                    value = self.columns[factor][0]
+                    if not self.varies[factor] and value and abs(value) not in (0.5, 1.0, 2.0):
+                        inner = self._argument("factor", (i, 0), _times(value), f"factor {written(value)} outside {op}")
+                        yield inner._replace(scale=1 / value)
+            if op == "pow" and not self.varies[args[1]]:
+                for factor in self._chain(args[0]):
+                    if not self.varies[factor]:
+                        power = self.columns[args[1]][0] - 1
+                        value = self.columns[factor][0]
+                        yield _Edit("parentheses", (i, 0), _unpowered(value, power), "a factor inside the power")
 
     def _chain(self, step: int) -> list[int]:
         """The factors of a product, nested ones too; none of what is no product."""
@@ -347,7 +388,7 @@ class _Search:
         left = list(NEAR_TARGETS)
         missing = 0
         for k in _ORDER:
-            value = self._value(edit, k)
+            value = self._value(edit, k) * edit.scale
             if not math.isfinite(value):
                 missing += abs(GRID[k]) <= CORE
                 if missing > MAX_MISSING:
@@ -390,14 +431,14 @@ _ORDER = (*_TELLING, *(k for k in range(len(GRID)) if k not in _TELLING))
 def _allowed(edit: _Edit, family: str, search: _Search) -> bool:
     # What may still be a slip where the expression is a family of its own: k and τ are choices, √2 is not.
     if family == "sigmoid_k":
-        return edit.kind in ("power", "term", "function")
+        return edit.kind in ("power", "term", "function", "parentheses") or edit.scale != 1
     if family == "gelu_t":
-        under_root = edit.place[0] < search.whole and search.program[edit.place[0]].op in ("sqrt", "rsqrt")
+        under_root = edit.place[0] < search.whole and search.program[edit.place[0]].op in ("sqrt", "rsqrt", "pow")
         literal = edit.kind == "literal" and edit.right is not None
         return (
             (literal and (abs(edit.right or 0) in _ROOT_TWOS or under_root))
             or edit.kind in ("root two", "inverted")
-            or edit.kind == "function"
+            or edit.kind in ("function", "parentheses")
         )
     return True
 
