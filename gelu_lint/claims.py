@@ -15,7 +15,7 @@ _GELU = ("gelu", "gelus", "geglu")
 #: Words beside "gelu" that say which one. HF's registry calls tanh "new"; "fast" and "approx" are tanh to some and
 #: x·σ(1.702x) to others; "accurate" is tanh in HF's registry, where it was taken from, and erf to everybody else.
 _FLAVOUR_WORDS: dict[str, frozenset[str]] = {
-    **dict.fromkeys(("quick", "sigmoid"), frozenset(("quick",))),
+    **dict.fromkeys(("quick", "sigmoid", "logistic"), frozenset(("quick",))),
     **dict.fromkeys(("tanh", "new"), frozenset(("tanh",))),
     **dict.fromkeys(("erf", "exact", "accurate"), frozenset(("erf",))),
     **dict.fromkeys(
@@ -70,12 +70,26 @@ _OTHER_WORDS = frozenset(
 BACKWARD = frozenset(
     (
         *("backward", "backwards", "back", "bwd", "grad", "grads", "gradient", "derivative", "deriv", "prime", "dgelu"),
-        *("vjp", "jvp", "jacobian", "slope", "diff", "dx", "dgeglu", "dgelus"),
+        *("vjp", "jvp", "jacobian", "jac", "slope", "diff", "dx", "dgeglu", "dgelus"),
     )
 )
 #: Words of names that mean the factor of x alone.
 _GATE = frozenset(
-    ("cdf", "phi", "gate", "gates", "gating", "pdf", "normal", "gaussian", "prob", "probability", "coef", "mask")
+    (
+        "cdf",
+        "phi",
+        "gate",
+        "gates",
+        "gating",
+        "pdf",
+        "normal",
+        "gaussian",
+        "prob",
+        "probability",
+        "coef",
+        "mask",
+        "weight",
+    )
 )
 
 _NEUTRAL = frozenset(
@@ -148,7 +162,8 @@ def says_gelu(name: str) -> bool:
 
 def backward(name: str) -> bool:
     """Whether ``name`` is that of a derivative."""
-    return any(word in BACKWARD for word in words(name))
+    parts = words(name)
+    return any(word in BACKWARD for word in parts) or parts[:2] == ("d", "gelu")
 
 
 def says_other(name: str) -> bool:
@@ -233,6 +248,14 @@ def formula_of_text(text: str) -> str:
     tanh = bool(_TANH_FORMULA.search(text) or _TANH_WORDS.search(text))
     erf = bool(_ERF_FORMULA.search(text))
     return ("tanh" if tanh else "erf") if tanh != erf else ""
+
+
+_SAYS_QUICK = re.compile(r"\bquick|\bsigmoid|\bCLIP\b|1\.702|logistic", re.IGNORECASE)
+
+
+def says_quick(text: str) -> bool:
+    """Whether a docstring says that this is the sigmoid form."""
+    return bool(_SAYS_QUICK.search(text[:2000]))
 
 
 _SHUNNED = re.compile(

@@ -119,8 +119,9 @@ class Formula(NamedTuple):
     tied       no built-in can simply take its place: the file assigns to it or is for a framework that lacks it, or
                the function has a backward of its own
     deliberate the docstring says why the built-in is not used
-    hazards    where its arithmetic fails, by dtype: ("half", x), ("cuda_autocast", x): NaN gradient from x on;
-               ("float32", x), ("float64", x): NaN from x on; ("tail", x): exactly 0 in half precision from x on
+    hazards    where its arithmetic fails: ("half", x), ("cuda_autocast", x): NaN gradient from x on; ("float32", x),
+               ("float64", x): NaN from x on, ("both float32", x): and on the other side; ("tail", x): exactly 0 in
+               half precision from x on
     """
 
     nearest: str = ""

@@ -68,7 +68,7 @@ IMPOSTORS = [
     ("def pre_gelu(x):\n    return F.relu(x)\n", []),
     ("def test_gelu(x):\n    gelu = F.silu\n    return gelu(x)\n", []),
     ("class FakeGELU(nn.Module):\n    def forward(self, x):\n        return F.relu(x)\n", []),
-    ("def gelu(x):\n    return torch.tanh(x)\n", []),
+    ("def gelu(x):\n    return torch.tanh(x)\n", ["GEL010"]),
     ("F.silu = lambda x: x\ngelu = F.silu\n", []),
 ]  # fmt: skip
 
@@ -98,7 +98,13 @@ ONE_CODE = [
         ["GEL014"],
     ),
     ("def gelu_mask(x):\n    return torch.sigmoid(x)\n", []),
-    ("def gelu(x):\n    return torch.sigmoid(x)\n", []),
+    ("def gelu(x):\n    return torch.sigmoid(x)\n", ["GEL010"]),
+    ("def gelu(x):\n    return torch.where(x > 0, x, torch.exp(x) - 1)\n", ["GEL010"]),
+    ("def gelu(x):\n    return x * (x > 0)\n", ["GEL010"]),
+    ("def gelu(x):\n    return x * torch.tanh(F.softplus(x))\n", ["GEL010"]),
+    ("def gelu(x, k=0.044715):\n    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + k * x**3)))\n", ["GEL013"]),
+    ('def gelu(x):\n    """GELU by the sigmoid, as in CLIP."""\n    return x * torch.sigmoid(1.702 * x)\n', []),
+    ("def d_gelu(x):\n    return torch.special.ndtr(x)\n", ["GEL016"]),
     ("def gelu(x):\n    return 0.5 * x * (1 + torch.tanh(x * 0.044715 * (1 + 0.79788456 * x * x)))\n", ["GEL014"]),
     ("def gelu(x):\n    return 0.5 * x * 1 + torch.erf(x / math.sqrt(2))\n", ["GEL014"]),
     ("def gelu(x):\n    return 0.5 * x * (1 + torch.erf(x) / math.sqrt(2))\n", ["GEL014"]),
@@ -146,6 +152,12 @@ def mended(code: str, project: Project = NONE) -> str:
 
 
 UNFIXED = [
+    "def gelu(x, k=0.044715):\n    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + k * x**3)))\n",
+    "class A:\n    K = 0.044715\n\n    def gelu(self, x):\n"
+    "        return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + self.K * x**3)))"
+    "\n\n\nclass B(A):\n    K = 0.0\n",
+    "def gelu_(x):\n    x.mul_(0.5 * (1 + torch.erf(x / math.sqrt(2))))\n    return x\n",
+    "def gelu(x):\n    return f'{0.5 * x * (1 + torch.erf(x / math.sqrt(2)))}'\n",
     f"def gelu(x, y):\n    return ({TANH}).to(y.dtype)\n",
     f"def gelu(x):\n    return ({TANH}).cuda()\n",
     "def gelu(x):\n    cdf = torch.special.ndtr(x)  # exact\n    return x * cdf  # done\n",
@@ -163,6 +175,8 @@ def test_what_a_fix_would_lose_is_left_alone(code: str) -> None:
 
 
 FIXED = [
+    ("def gelu(x):\n    return(x)*0.5*(1 + torch.erf(x / math.sqrt(2)))\n",
+     'def gelu(x):\n    return F.gelu(x, approximate="none")\n'),
     (f"def gelu(x):\n    return ({TANH}).to(x.dtype)\n", 'def gelu(x):\n    return F.gelu(x, approximate="tanh")\n'),
     ("def gelu(x):\n    return (\n        0.5\n        * x\n        * (1 + torch.erf(x / math.sqrt(2)))\n    )\n",
      'def gelu(x):\n    return F.gelu(x, approximate="none")\n'),
@@ -265,7 +279,12 @@ TANH_SLOPE = (
         ("F.gelu(x)", f"g * {SLOPE['erf']}, None", ""),
         ("F.gelu(x)", "g * torch.special.ndtr(x), None", "not the derivative of the erf GELU"),
         ("F.gelu(x)", "g * h(x)", ""),
-        ("F.gelu(x)", "g * torch.special.ndtr(x) + x * torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)", "only a part"),
+        ("F.gelu(x)", SLOPE["erf"], "does not multiply all"),
+        (
+            "F.gelu(x)",
+            "g * torch.special.ndtr(x) + x * torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)",
+            "does not multiply all",
+        ),
         ("h(x)", "g * torch.special.ndtr(x)", "not the derivative"),
     ],
 )

@@ -220,6 +220,8 @@ class _Search:
             sign, other = _PRODUCTS[op]
             if value in (0.5, 2.0):
                 yield self._argument("factor", place, lambda a, x: 1.0, f"{sign} {value:g} too many")
+            if place not in self.scaling and abs(abs(value) - math.pi) < 1e-2 and not self.varies[step]:
+                yield self._argument("root two", place, lambda a, x: 1.0, f"{sign} π too many")
             if place not in self.scaling and min(abs(value - root) for root in _ROOT_TWOS) < 1e-3:
                 yield self._argument("root two", place, lambda a, x: 1.0, f"{sign} {written(value)} too many")
             if self.varies[step]:
@@ -239,6 +241,8 @@ class _Search:
                 # A factor or a scale of 1 is what gains and temperatures are measured against.
                 if right == value or (size == 1 and op not in ("add", "sub")) or (exponent and right not in (2, 3)):
                     continue
+                if abs(abs(value) - TANH_CUBIC) < 1e-9:
+                    continue  # that is the constant; what stands around it is off
                 why = f"{written(value)} for {_named(right)}"
                 if exponent:
                     why = f"x**{value:.6g} for x**{right:.6g}"
@@ -325,7 +329,7 @@ class _Search:
                         yield self._at(i, self._rooted(args[0], factor), "√ over too much")
 
     def _misplaced(self) -> Iterator[_Edit]:
-        """What is left out or stands outside around a gate: erf for 0.5·(1 + erf), k·σ(x) for σ(k·x), (c·x)³ for c·x³."""
+        """What is missing or stands outside of a gate: erf for 0.5·(1 + erf), k·σ(x) for σ(k·x), (c·x)³ for c·x³."""
         for i, (op, args, _) in enumerate(self.program):
             if not self.varies[i]:
                 continue
@@ -449,7 +453,7 @@ def near(program: Sequence[Step], column: Column, family: tuple[str, float] | No
     search = _Search(program)
     for edit in search.edits():
         if search.budget < 0:
-            return None
+            break
         if not _allowed(edit, family[0] if family else "", search):
             continue
         name = search.outcome(edit)

@@ -28,7 +28,11 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             continue
         wanted = target(site, project)
         size, words = off("quick", wanted)
-        message = f"computes {label('quick')} {named(site)}: {words}"
+        slope = site.parameter or 1.702
+        own = site.formula.delta(wanted) if site.formula is not None else None
+        if own is not None and abs(slope - 1.702) > 1e-6:
+            size, words = own, f"off by up to {own:.3g}"
+        message = f"computes {label('quick').replace('1.702', f'{slope:.5g}')} {named(site)}: {words}"
         fix = replacement(file, project, site, wanted)
         yield finding("GEL011", file, site, message, graded(size), fix, size)
 

@@ -41,7 +41,10 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         under = f" {named(site)}" if site.claims else ""
         message = f"nearly {meant}{under}: {formula.why}; {words}"
         wanted = target(site, project) if project.policy and formula.nearest != "quick" else formula.nearest
-        fix = replacement(file, project, site, wanted) or _constant(site)
+        fix = replacement(file, project, site, wanted)
+        if fix is not None and wanted != formula.nearest:
+            fix = fix._replace(message=f"{fix.message} (the project's policy)")
+        fix = fix or _constant(site)
         yield finding("GEL014", file, site, message, graded(size), fix, size)
 
 

@@ -15,6 +15,7 @@ There is no fix. With a built-in GELU the framework brings the right backward.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from gelu_lint.handwritten import distance, finding, graded, label
@@ -28,10 +29,10 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         formula = site.formula
         if site.form != "backward" or formula is None or is_test(file.path, site.symbol) or is_mock(site.symbol):
             continue
-        size = site.error or 0.0
+        size = None if math.isinf(formula.at) else site.error or 0.0
         message = f"not the derivative of {label(formula.nearest)}: {distance(size, formula.at)}"
         if formula.why == formula.nearest:
-            message = f"the incoming gradient multiplies only a part of the derivative of {label(formula.nearest)}"
+            message = f"the incoming gradient does not multiply all of the derivative of {label(formula.nearest)}"
         elif formula.why:
             message += f"; it is that of {label(formula.why)}"
         yield finding("GEL016", file, site, message, graded(size), None, size)

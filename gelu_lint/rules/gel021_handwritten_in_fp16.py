@@ -39,13 +39,13 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         if is_test(file.path, site.symbol) or is_reference(site.symbol, site.key) or is_backward(site.symbol):
             continue
         use = uses.get(kind) or next(iter(uses.values()))
-        where = f"in half precision (line {use.span.row}: {use.written})"
+        where = f"in a file that runs in half precision (line {use.span.row}: {use.written})"
         what = label(site.flavour)
         if kind == "tail":
-            message = f"{what} typed by hand runs {where}: it is exactly 0 from x = {at:.3g} on".replace("-", "−")
+            message = f"{what} typed by hand, {where}: it is exactly 0 from x = {at:.3g} on".replace("-", "−")
         else:
             side = f"|x| = {abs(at):.4g}" if site.flavour == "tanh" else f"x = {at:.4g}".replace("-", "−")
-            message = f"{what} typed by hand runs {where}: its gradient is NaN from {side} on, in this spelling"
+            message = f"{what} typed by hand, {where}: its gradient is NaN from {side} on, in this spelling"
         fix = None
         if not (site.flavour == "tanh" and site.framework in _SAME_FAULT):
             fix = replacement(file, project, site, site.flavour)

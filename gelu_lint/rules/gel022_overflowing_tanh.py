@@ -29,7 +29,9 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         if at is None or is_backward(site.symbol) or fp16_hazard(site)[0] in ("half", "cuda_autocast"):
             continue
         dtype = "float64" if site.framework in ("numpy", "scipy") else "float32"
-        message = f"{label(site.flavour)} built from exp is NaN from x = {at:.3g} on in {dtype}".replace("-", "−")
+        both = site.formula is not None and site.formula.hazard(f"both {dtype}") is not None
+        where = f"|x| = {abs(at):.3g}" if both else f"x = {at:.3g}".replace("-", "−")
+        message = f"{label(site.flavour)} built from exp is NaN from {where} on in {dtype}"
         fix = replacement(file, project, site, site.flavour)
         yield finding("GEL022", file, site, message, "error", fix)
 

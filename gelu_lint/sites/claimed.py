@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gelu_lint.claims import (
+    PLAIN,
     backward,
     claim,
     claim_of_text,
@@ -15,6 +16,7 @@ from gelu_lint.claims import (
     gate_only,
     says_gelu,
     says_other,
+    says_quick,
     shuns_built_in,
 )
 from gelu_lint.sites.context import Role
@@ -31,6 +33,7 @@ from gelu_lint.tree.nodes import (
     Expr,
     FunctionDef,
     If,
+    IfExp,
     IndentedBlock,
     Lambda,
     MatchCase,
@@ -65,7 +68,7 @@ class Claimed(NamedTuple):
 def claimed(path: Sequence[CSTNode], part: Role) -> Claimed:
     """The claims on a node in the role ``part`` under its ancestors ``path``."""
     names: list[str] = [*_tested(path)]
-    told, said, deliberate = "", frozenset[str](), False
+    told, said, deliberate, quick = "", frozenset[str](), False, False
     held = path[-1] if path else None
     if isinstance(held, DictElement) and not text_of(held.key):
         return Claimed()  # {nn.GELU: nn.ReLU} replaces one by the other
@@ -79,7 +82,8 @@ def claimed(path: Sequence[CSTNode], part: Role) -> Claimed:
             own = [function.name.value, *([owner.name.value] if owner is not None else [])]
             names += [*own, *_registered(function), *(_registered(owner) if owner is not None else ())]
             text = docstring(function) or (docstring(owner) if owner is not None else "")
-            deliberate = shuns_built_in(text)
+            every = docstring(function) + (docstring(owner) if owner is not None else "")
+            deliberate, quick = shuns_built_in(text), says_quick(every)
             if not any(says_other(name) or backward(name) or gate_only(name) for name in own):
                 told = formula_of_text(text)
                 said = claim_of_text(text)
@@ -88,7 +92,8 @@ def claimed(path: Sequence[CSTNode], part: Role) -> Claimed:
     saying = [name for name in names if claim(name)]
     gate = any(gate_only(name) for name in names)
     if saying:
-        return Claimed(tuple(saying), claim(saying[0]), told, gate, deliberate)
+        allowed = claim(saying[0]) | ({"quick"} if quick and claim(saying[0]) == PLAIN else set())
+        return Claimed(tuple(saying), allowed, told, gate, deliberate)
     if any(says_gelu(name) or says_other(name) for name in names):
         return Claimed()  # a name that says something of its own goes before any text
     return Claimed(("docstring",) if said else (), said, told, gate, deliberate)
@@ -109,7 +114,7 @@ def _tested(path: Sequence[CSTNode]) -> Iterator[str]:
     """The strings that the branches around a node test for, innermost first: ``if name == "gelu": …``."""
     start = max((i for i, a in enumerate(path) if isinstance(a, FunctionDef)), default=0)
     for parent, child in reversed(list(pairwise(path[start:]))):
-        if isinstance(parent, If) and child is parent.body and isinstance(parent.test, Comparison):
+        if isinstance(parent, (If, IfExp)) and child is parent.body and isinstance(parent.test, Comparison):
             target = parent.test.comparisons[0]
             if len(parent.test.comparisons) == 1 and type(target.operator).__name__ == "Equal":
                 yield from filter(says_gelu, [text_of(parent.test.left), text_of(target.comparator)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 from gelu_lint.facts.replacements import BUILT_INS
@@ -32,12 +33,17 @@ def deltas(expr: Expr) -> tuple[tuple[str, float | None], ...]:
 
 def hazards(expr: Expr, identity: Identity, framework: str, contexts: frozenset[str]) -> tuple[tuple[str, float], ...]:
     """Where the arithmetic of a formula fails; half precision only where the file has a context for it."""
-    from gelu_lint.numerics.rounded import forward_nan, gradient_nan, tail_lost
+    from gelu_lint.numerics.rounded import forward, forward_nan, gradient_nan, tail_lost
 
     found: list[tuple[str, float | None]] = []
     exponential = {"exp", "exp2", "expm1"} & operations(expr)
     if exponential:
-        found += [("float32", forward_nan(expr, "float32")), ("float64", forward_nan(expr, "float64"))]
+        for dtype in ("float32", "float64"):
+            at = forward_nan(expr, dtype)
+            found.append((dtype, at))
+            column = forward(expr, dtype, (-at,)) if at is not None else None
+            if at is not None and column is not None and math.isnan(column[0]):
+                found.append((f"both {dtype}", at))
     if contexts and framework not in _BACKENDS:
         found += [(kind, gradient_nan(expr, kind)) for kind in ("half", "cuda_autocast") if kind in contexts]
         flavour = FLAVOURS.get(identity.flavour)

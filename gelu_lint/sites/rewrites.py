@@ -49,7 +49,7 @@ class Rewrites:
         if atom is None or not sink.whole or sink.parametric or sink.several or not _plain(atom):
             return "", None
         text = draft.text(atom)
-        if sink.reading.mutates:
+        if sink.reading.mutates or sink.reading.open:
             return "", None
         if any(cast != f"like {text}" for cast in sink.reading.casts):
             return "", None

@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gelu_lint.numerics.ir import Expr
-from gelu_lint.numerics.match import UNKNOWN, Identity
+from gelu_lint.numerics.evaluate import GRID, values
+from gelu_lint.numerics.flavours import OTHERS
+from gelu_lint.numerics.ir import Expr, too_big
+from gelu_lint.numerics.match import REFERENCES, UNKNOWN, Identity, distance, same
 from gelu_lint.numerics.near import GATES
 from gelu_lint.sites.claimed import Claimed
 from gelu_lint.sites.context import Around, Role
@@ -20,6 +22,7 @@ GELU_FLAVOURS = ("erf", "tanh", "quick")
 PARAMETRIC = ("quick", "silu", "sigmoid_k", "gelu_t", "relu")
 _GELUS = (*GELU_FLAVOURS, "gelu_t", "clipped", "squared")
 _MOST_ATOMS = 4
+_OTHERS = {name: tuple(map(function, GRID)) for name, function in OTHERS.items() if name not in ("silu", "relu")}
 _GELU_LIKE = (1.55, 1.9)  # slopes of σ(kx) that somebody fitted to Φ: √(8/π), 1.702, 1.7729
 _RANDOM = re.compile(r"rand|bernoulli|mask|dropout", re.IGNORECASE)
 
@@ -54,6 +57,8 @@ def gelu(expr: Expr, judge: Callable[[Expr], Identity], claimed: bool) -> tuple[
     if len(unknowns) == 1:
         formula = over(expr, unknowns[0])
         found = judge(formula)
+        if claimed and found.flavour in ("unknown", "gate"):
+            found = _other(formula) or found
         return (found, formula, unknowns[0], True) if _known(found, claimed) else None
     if not unknowns:
         return None
@@ -67,6 +72,17 @@ def gelu(expr: Expr, judge: Callable[[Expr], Identity], claimed: bool) -> tuple[
             sure = found.flavour != "near" or found.right is not None
             if _known(found, claimed) and found.flavour != "gate" and sure:
                 return found, formula, atom, False
+    return None
+
+
+def _other(formula: Expr) -> Identity | None:
+    """Another activation that a formula is, if it is one of OTHERS."""
+    if too_big(formula):
+        return None
+    column = values(formula)
+    for name, reference in _OTHERS.items():
+        if same(column, reference):
+            return Identity(name, *distance(column, REFERENCES["erf"]))
     return None
 
 
@@ -93,6 +109,8 @@ def under(identity: Identity, claims: Claimed, parametric: bool) -> Identity | N
         return identity if identity.flavour in (*_GELUS, "near", "sigmoid_k") else None
     if identity.flavour == "sigmoid_k":
         return identity._replace(flavour="near")
+    if identity.flavour in _OTHERS and claims.gate:
+        return None
     if identity.flavour == "gate":
         if claims.gate or identity.nearest not in GELU_FLAVOURS:
             return None

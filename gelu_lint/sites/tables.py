@@ -32,7 +32,8 @@ class Tables:
             self._found.append(("key", node, symbol(self._walk.path)))
 
     def visit_Call(self, node: Call) -> None:
-        asks = last_name(node.func) in ("hasattr", "getattr") and len(node.args) > 1
+        asks = len(node.args) > (1 if last_name(node.func) == "hasattr" else 2)
+        asks = asks and last_name(node.func) in ("hasattr", "getattr")
         if asks and says_gelu(text_of(node.args[1].value)):
             self._found.append(("probe", node.args[1].value, symbol(self._walk.path)))
 

@@ -97,6 +97,7 @@ class Reading(NamedTuple):
     literals  the numbers in the bodies of functions that it is made of
     helpers   names of the functions of this file that it was followed into
     mutates   the unknown itself is changed on the way
+    open      a number that callers or subclasses can change is part of it
     """
 
     expr: Expr
@@ -109,6 +110,7 @@ class Reading(NamedTuple):
     literals: tuple[cst.BaseExpression, ...]
     helpers: tuple[str, ...]
     mutates: bool
+    open: bool
 
 
 class _Closed(NamedTuple):
@@ -136,7 +138,7 @@ class Lowering:
         self._local: list[Binding] = []
         self._literals: list[cst.BaseExpression] = []
         self._helpers: list[str] = []
-        self._mutates = False
+        self._mutates = self._open = False
         self._given: dict[tuple[int, str], _Closed] = {}
         self._inside: list[int] = []
         self._compound = False
@@ -168,7 +170,8 @@ class Lowering:
             held = {name: found for name, found in self._atoms.items() if name in used}
             yield Reading(
                 expr, held, frozenset(self._nodes), frozenset(self._arms.items()), frozenset(self._packages),
-                tuple(self._casts), tuple(self._local), tuple(self._literals), tuple(self._helpers), self._mutates,
+                tuple(self._casts), tuple(self._local), tuple(self._literals), tuple(self._helpers),
+                self._mutates, self._open,
             )  # fmt: skip
 
     def atom(self, node: cst.BaseExpression, moment: Moment) -> str:
@@ -229,6 +232,11 @@ class Lowering:
             return call("neg", inner) if isinstance(node.operator, cst.Minus) else inner
         if isinstance(node, cst.NamedExpr):
             return self._lower(node.value, moment, depth + 1)
+        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+            target = node.comparisons[0]
+            if isinstance(target.operator, (cst.GreaterThan, cst.GreaterThanEqual)):
+                left, right = (self._lower(part, moment, depth + 1) for part in (node.left, target.comparator))
+                return call("step", call("sub", left, right))
         if isinstance(node, cst.IfExp):
             return self._lower(self._arm(node), moment, depth + 1)
         if isinstance(node, cst.Call):
@@ -255,6 +263,8 @@ class Lowering:
                 return const(_NUMBERS[node.attr.value])
         found = self._names.attribute(node, moment)
         value = self._lower(found[0], found[1], depth + 1) if found is not None else None
+        if found is not None and found[1].scope.kind == "class" and self._names.has_subclass(found[1].scope):
+            self._open = True
         here = found is not None and found[1].scope is moment.scope and found[1].order < moment.order
         if value is not None and (not atoms(value) or (here and len(atoms(value)) == 1)):
             return value  # a constant, or what this function has just put there
@@ -346,6 +356,7 @@ class Lowering:
                 outside = Moment(scope.parent, scope.entry_order, scope.entry)
                 value = self._lower(binding.node.default, outside, 1)
                 if not atoms(value):
+                    self._open = True
                     return call("mul", value, const(self._defaults))
         return self._atom(node, moment)
 

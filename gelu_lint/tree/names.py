@@ -165,6 +165,14 @@ class Names:
             return None
         return inner[0].node, inner[0].moment
 
+    def has_subclass(self, owner: Scope) -> bool:
+        """Whether a class of this file derives from the class of ``owner``."""
+        node = next((node for node, scope in self.scopes.items() if scope is owner), None)
+        held = [b.node for scope in self.scopes.values() for found in scope.bindings.values() for b in found]
+        classes = [item for item in held if isinstance(item, cst.ClassDef)]
+        name = next((item.name.value for item in classes if id(item) == node), "")
+        return any(last_name(base.value) == name for item in classes for base in item.bases) if name else False
+
     def method(self, name: str, moment: Moment) -> cst.FunctionDef | None:
         """The one method ``name`` of the class around ``moment``."""
         owner = _class_of(moment.scope)
