@@ -14,7 +14,7 @@ from gelu_lint.model import Use
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.names import Names, last_name, literal
-from gelu_lint.tree.nodes import Arg, Attribute, Call, CSTNode, DictElement, If, Name
+from gelu_lint.tree.nodes import Arg, Attribute, Call, CSTNode, DictElement, FunctionDef, If, Name
 from gelu_lint.tree.walk import Moment, Walk
 
 _HALF = frozenset(
@@ -129,6 +129,9 @@ class Halves:
             return False
         if any(isinstance(a, Arg) and _takes(b) for b, a in pairwise(self._walk.path)):
             return True
+        function = next((a for a in reversed(self._walk.path) if isinstance(a, FunctionDef)), None)
+        if function is not None and _calls_gelu(function):
+            return True
         while isinstance(node, Call) and isinstance(node.func, Attribute) and node.func.attr.value in _MOVES:
             node = node.func.value
         if isinstance(node, Name):
@@ -166,6 +169,17 @@ def _takes(call: CSTNode) -> bool:
     """Whether a call is that of a model or a GELU."""
     name = last_name(call.func) if isinstance(call, Call) else ""
     return says_gelu(name) or not _MODELS.isdisjoint(words(name))
+
+
+def _calls_gelu(function: FunctionDef) -> bool:
+    """Whether a function calls a GELU of this file, and thus casts what it gives it."""
+    waiting: list[CSTNode] = [function.body]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Call) and isinstance(item.func, Name) and says_gelu(item.func.value):
+            return True
+        waiting.extend(item.children)
+    return False
 
 
 def _attributes(node: CSTNode) -> set[str]:
