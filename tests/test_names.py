@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gelu_lint.tree.names import Names, literal
+from gelu_lint.tree.literals import literal
+from gelu_lint.tree.names import Names
 from gelu_lint.tree.parse import parse
 from gelu_lint.tree.walk import Walk
 

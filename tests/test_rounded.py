@@ -482,3 +482,10 @@ def test_points_are_rounded_first() -> None:
     assert list(forward(X, "float32", [1e40, 0.1])) == [math.inf, pytest.approx(0.1, rel=1e-7)]
     assert list(forward(formula("-x"), "float64", [0.1, 3])) == [-0.1, -3.0]
     assert list(gradient(formula("x*x"), "half", [0.1])[1]) == [2 * 0.0999755859375]
+
+
+def test_every_operation_has_a_slope() -> None:
+    for name, op in OPS.items():
+        expr = call(name, *[X] * op.arity)
+        for context in CONTEXTS:
+            gradient_nan(expr, context)

@@ -263,6 +263,7 @@ _SLOPES: dict[str, tuple[Callable[..., Tensor | None], ...]] = {
     "softplus": (_softplus_slope,),
     "relu": (lambda g, y, a: _apply(lambda slope, value: 0.0 if value <= 0.0 else slope, g, y),),
     "sign": (lambda g, y, a: _full(a, 0.0),),
+    "floor": (lambda g, y, a: _full(a, 0.0),),
     "step": (lambda g, y, a: None,),
     "max": _either(_extremum_slope(operator.gt)),
     "min": _either(_extremum_slope(operator.lt)),

@@ -11,7 +11,8 @@ from gelu_lint.model import Use
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
 from gelu_lint.sites.context import Around, Guards, quote
 from gelu_lint.sites.draft import Draft
-from gelu_lint.tree.names import Names, last_name, literal
+from gelu_lint.tree.literals import last_name, literal
+from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
     Attribute,
     BinaryOperation,

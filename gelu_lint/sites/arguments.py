@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gelu_lint.model import Argument, Slot, Value
 from gelu_lint.sites.draft import Draft
-from gelu_lint.tree.names import Names, literal
+from gelu_lint.tree.literals import literal
+from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import Arg, BaseExpression, Call, CSTNode, GeneratorExp, Name, ParenthesizedWhitespace
 from gelu_lint.tree.walk import Moment
 

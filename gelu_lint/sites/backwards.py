@@ -18,9 +18,11 @@ from gelu_lint.sites.claimed import owner_of
 from gelu_lint.sites.context import Around, Guards, tested
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.sinks import GELU_FLAVOURS
-from gelu_lint.tree.lowering import Lowering, atoms, factors, operations, over, product
-from gelu_lint.tree.names import Names, literal
+from gelu_lint.tree.literals import literal
+from gelu_lint.tree.lowering import Lowering
+from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import BaseExpression, Call, ClassDef, CSTNode, FunctionDef, Name, Return, Tuple
+from gelu_lint.tree.terms import atoms, factors, operations, over, product
 from gelu_lint.tree.walk import Moment, Walk
 
 _TOLERANCE = 1e-4  # of a slope; truncated constants stay below it, and erf and tanh differ by 8.7e-4

@@ -13,7 +13,8 @@ from gelu_lint.sites.arguments import arguments, nodes_of, slot
 from gelu_lint.sites.claimed import Claimed, claimed
 from gelu_lint.sites.context import Around, Guards, Role, quote, role, symbol, tested
 from gelu_lint.sites.draft import Draft
-from gelu_lint.tree.names import Names, last_name
+from gelu_lint.tree.literals import last_name
+from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import Assign, Attribute, Call, ClassDef, CSTNode, IfExp, Name
 from gelu_lint.tree.walk import Walk
 

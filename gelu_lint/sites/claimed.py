@@ -20,7 +20,7 @@ from gelu_lint.claims import (
     shuns_built_in,
 )
 from gelu_lint.sites.context import Role
-from gelu_lint.tree.names import last_name, text_of
+from gelu_lint.tree.literals import last_name, text_of
 from gelu_lint.tree.nodes import (
     Arg,
     Call,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from gelu_lint.tree.names import last_name, literal, text_of
+from gelu_lint.tree.literals import last_name, literal, text_of
 from gelu_lint.tree.nodes import (
     AnnAssign,
     Arg,

@@ -23,8 +23,9 @@ from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.measures import built_ins, deltas, framework_of, hazards, misspelled, rounded
 from gelu_lint.sites.rewrites import Rewrites
 from gelu_lint.sites.sinks import PARAMETRIC, Sink, gelu, masked, under
-from gelu_lint.tree.lowering import Lowering, Reading, atoms, operations, over
-from gelu_lint.tree.names import Names, last_name
+from gelu_lint.tree.literals import last_name
+from gelu_lint.tree.lowering import Lowering, Reading
+from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
     Attribute,
     BaseExpression,
@@ -37,6 +38,7 @@ from gelu_lint.tree.nodes import (
     Name,
     Return,
 )
+from gelu_lint.tree.terms import atoms, operations, over
 from gelu_lint.tree.walk import Moment, Walk
 
 _PRODUCTS = ("Multiply", "Divide")

@@ -13,7 +13,8 @@ from gelu_lint.claims import says_gelu, words
 from gelu_lint.model import Use
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
-from gelu_lint.tree.names import Names, last_name, literal
+from gelu_lint.tree.literals import last_name, literal
+from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import Arg, Attribute, Call, CSTNode, DictElement, FunctionDef, If, Name
 from gelu_lint.tree.walk import Moment, Walk
 

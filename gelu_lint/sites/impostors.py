@@ -15,8 +15,9 @@ from gelu_lint.sites.arguments import arguments, nodes_of
 from gelu_lint.sites.claimed import Claimed, claimed, function_around
 from gelu_lint.sites.context import Around, Guards, Role, role, tested
 from gelu_lint.sites.draft import Draft
-from gelu_lint.tree.lowering import Lowering, atoms, over
-from gelu_lint.tree.names import Names, dotted, last_name
+from gelu_lint.tree.literals import dotted, last_name
+from gelu_lint.tree.lowering import Lowering
+from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
     AnnAssign,
     Arg,
@@ -33,6 +34,7 @@ from gelu_lint.tree.nodes import (
     Lambda,
     Name,
 )
+from gelu_lint.tree.terms import atoms, over
 from gelu_lint.tree.walk import Walk
 
 _FOUND_BY_NUMBERS = ("silu", "quick", "relu", "erf", "tanh", "near")

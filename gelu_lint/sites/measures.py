@@ -14,8 +14,9 @@ from gelu_lint.numerics.ir import Expr, too_big
 from gelu_lint.numerics.match import Identity
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.sinks import GELU_FLAVOURS
-from gelu_lint.tree.lowering import METHODS, Reading, operations
-from gelu_lint.tree.names import literal
+from gelu_lint.tree.literals import literal
+from gelu_lint.tree.lowering import METHODS, Reading
+from gelu_lint.tree.terms import operations
 
 _BACKENDS = frozenset(("numpy", "scipy", "math", ""))
 

@@ -13,8 +13,9 @@ from gelu_lint.numerics.match import REFERENCES, UNKNOWN, Identity, distance, sa
 from gelu_lint.numerics.near import GATES
 from gelu_lint.sites.claimed import Claimed
 from gelu_lint.sites.context import Around, Role
-from gelu_lint.tree.lowering import Reading, atoms, factors, operations, over, product
+from gelu_lint.tree.lowering import Reading
 from gelu_lint.tree.nodes import CSTNode, FunctionDef, Lambda
+from gelu_lint.tree.terms import atoms, factors, operations, over, product
 from gelu_lint.tree.walk import Moment
 
 GELU_FLAVOURS = ("erf", "tanh", "quick")

@@ -8,7 +8,8 @@ from gelu_lint.claims import says_gelu
 from gelu_lint.model import Use
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
-from gelu_lint.tree.names import Names, last_name, text_of
+from gelu_lint.tree.literals import last_name, text_of
+from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import Call, Comparison, CSTNode, DictElement
 from gelu_lint.tree.walk import Walk
 

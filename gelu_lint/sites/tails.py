@@ -11,9 +11,11 @@ from gelu_lint.numerics.identify import settle
 from gelu_lint.sites.context import Around, Guards
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.rewrites import brackets, parentheses
-from gelu_lint.tree.lowering import Lowering, Reading, atoms, operations, over
-from gelu_lint.tree.names import Names, last_name
+from gelu_lint.tree.literals import last_name
+from gelu_lint.tree.lowering import Lowering, Reading
+from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import Attribute, BaseExpression, BinaryOperation, Call, CSTNode, Name
+from gelu_lint.tree.terms import atoms, operations, over
 from gelu_lint.tree.walk import Moment, Walk
 
 _LOGS = ("log", "log2", "log10", "log_")

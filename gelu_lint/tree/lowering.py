@@ -12,8 +12,25 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from gelu_lint.numerics.ir import OPS, Expr, X, bottom_up, call, const
-from gelu_lint.tree.names import Binding, Bound, Names, last_name, literal
+from gelu_lint.numerics.ir import OPS, Expr, call, const
+from gelu_lint.tree.bindings import Binding, Bound
+from gelu_lint.tree.literals import last_name, literal
+from gelu_lint.tree.names import Names
+from gelu_lint.tree.spellings import (
+    ASIDE,
+    CASTS,
+    COPIES,
+    DECORATORS,
+    FUNCTIONS,
+    MODULES,
+    NORMAL,
+    NUMBERS,
+    OPERANDS,
+    OPERATORS,
+    TENSORS_ONLY,
+    WRAPPERS,
+)
+from gelu_lint.tree.terms import ATOM, atoms
 from gelu_lint.tree.walk import Block, Moment
 
 _DEPTH = 60
@@ -21,65 +38,6 @@ _STEPS = 1_500
 _WHOLE = 150_000  # steps that one file may take
 _READINGS = 8
 _CALLS = 6  # helpers of helpers that are followed
-_ATOM = "atom:"
-
-#: Last names of functions, in any framework, and what they compute. The same names serve as methods.
-_FUNCTIONS = {
-    **{name: name for name in ("erf", "erfc", "ndtr", "log_ndtr", "tanh", "sigmoid", "exp", "expm1", "exp2")},
-    **{name: name for name in ("sqrt", "rsqrt", "square", "log", "log1p", "abs", "sign", "softplus", "relu")},
-    **{f"special_{name}": name for name in ("erf", "erfc", "ndtr", "exp2", "expm1", "log1p", "log_ndtr")},
-    **{f"{name}_": name for name in ("tanh", "sigmoid", "erf", "erfc", "exp", "expm1", "sqrt", "rsqrt", "square")},
-    **{f"{name}_": name for name in ("mul", "add", "sub", "div", "pow", "neg", "relu", "abs", "reciprocal")},
-    "expit": "sigmoid", "special_expit": "sigmoid", "logistic": "sigmoid", "log_sigmoid": "logsigmoid",
-    "logsigmoid": "logsigmoid", "reciprocal": "reciprocal", "absolute": "abs", "negative": "neg", "neg": "neg",
-    "mul": "mul", "multiply": "mul", "multiply_": "mul", "mul_rn": "mul", "add": "add", "add_rn": "add",
-    "sub": "sub", "subtract": "sub", "div": "div", "divide": "div", "divide_": "div", "true_divide": "div",
-    "div_rn": "div", "realdiv": "div", "fdiv": "div", "pow": "pow", "integer_pow": "pow", "power": "pow",
-    "float_power": "pow", "minimum": "min", "maximum": "max",
-}  # fmt: skip
-#: Calls that hand their first operand on: copies, moves, wraps of a number.
-_COPIES = frozenset(
-    (
-        *("cuda", "cpu", "clone", "contiguous", "array", "asarray", "tensor", "as_tensor", "constant", "copy"),
-        *("convert_to_tensor", "to_tensor", "scalar_tensor", "identity", "broadcast_to", "expand_as", "stop_gradient"),
-        *("asnumpy", "numpy", "item", "detach", "constexpr", "Tensor"),
-    )
-)
-#: Calls that hand their first operand on in another dtype.
-_CASTS = frozenset(
-    (
-        *("to", "float", "half", "double", "bfloat16", "astype", "type", "type_as", "cast", "convert_element_type"),
-        *("float16", "float32", "float64", "to_dtype"),
-    )
-)
-#: Keywords that say where a result goes or in what dtype, not what it is.
-_ASIDE = frozenset(("dtype", "device", "name", "inplace", "copy", "non_blocking", "memory_format", "approx"))
-#: Classes whose objects are functions.
-_MODULES = {
-    "Sigmoid": "sigmoid", "Tanh": "tanh", "ReLU": "relu", "Softplus": "softplus", "LogSigmoid": "logsigmoid",
-    "Erf": "erf", "Erfc": "erfc", "Exp": "exp", "Mul": "mul", "Add": "add", "Sub": "sub", "Div": "div",
-    "RealDiv": "div", "Pow": "pow", "Sqrt": "sqrt", "Square": "square", "Neg": "neg",
-}  # fmt: skip
-_NORMAL = ("Normal", "NormalDist")
-_WRAPPERS = ("vectorize", "jit", "vmap", "compile")
-_NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "tau": 6.283185307179586}
-_OPERATORS: dict[type, str] = {
-    cst.Add: "add", cst.Subtract: "sub", cst.Multiply: "mul", cst.Divide: "div", cst.Power: "pow",
-    cst.AddAssign: "add", cst.SubtractAssign: "sub", cst.MultiplyAssign: "mul", cst.DivideAssign: "div",
-    cst.PowerAssign: "pow",
-}  # fmt: skip
-#: Keywords that name operands.
-_OPERANDS = ("input", "other", "exponent", "x", "y", "x1", "x2")
-#: Decorators that leave what a function computes as it is.
-_DECORATORS = frozenset(
-    (
-        *("jit", "script", "compile", "function", "staticmethod", "classmethod", "jit_fuser", "njit", "vectorize"),
-        *("no_grad", "inference_mode", "ignore", "unused", "script_if_tracing", "tf_function", "vmap", "wraps"),
-        *("custom_jvp", "custom_vjp", "custom_gradient", "checkpoint", "lru_cache", "cache", "override", "final"),
-    )
-)
-#: What only tensors have as a method.
-_TENSORS_ONLY = ("erf", "erfc", "tanh", "sigmoid", "exp", "square", "pow", "mul", "add")
 #: The package of methods and of objects that are functions: some framework, not NumPy.
 METHODS = "*"
 _BLANK = cst.Module([])
@@ -177,9 +135,9 @@ class Lowering:
     def atom(self, node: cst.BaseExpression, moment: Moment) -> str:
         """The name of ``node`` as an atom at ``moment``."""
         if isinstance(node, cst.Name):
-            return f"{_ATOM}{node.value}@{self._names.version(node, moment)}"
+            return f"{ATOM}{node.value}@{self._names.version(node, moment)}"
         text, names = self._text(node)
-        return f"{_ATOM}{text}@{[self._names.version(name, moment) for name in names]}"
+        return f"{ATOM}{text}@{[self._names.version(name, moment) for name in names]}"
 
     def _text(self, node: cst.BaseExpression) -> tuple[str, list[cst.Name]]:
         """The source of an expression, and the names in it, remembered by node."""
@@ -224,9 +182,9 @@ class Lowering:
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.FloorDivide):
             left, right = (self._lower(part, moment, depth + 1) for part in (node.left, node.right))
             return call("floor", call("div", left, right))
-        if isinstance(node, cst.BinaryOperation) and type(node.operator) in _OPERATORS:
+        if isinstance(node, cst.BinaryOperation) and type(node.operator) in OPERATORS:
             left, right = (self._lower(part, moment, depth + 1) for part in (node.left, node.right))
-            return call(_OPERATORS[type(node.operator)], left, right)
+            return call(OPERATORS[type(node.operator)], left, right)
         if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, (cst.Minus, cst.Plus)):
             inner = self._lower(node.expression, moment, depth + 1)
             return call("neg", inner) if isinstance(node.operator, cst.Minus) else inner
@@ -257,10 +215,10 @@ class Lowering:
             return self._atom(node, moment)
 
     def _attribute(self, node: cst.Attribute, moment: Moment, depth: int) -> Expr:
-        if node.attr.value in _NUMBERS:
+        if node.attr.value in NUMBERS:
             names = self._names.resolve(node, moment)
             if names and all(name.count(".") >= 1 for name in names):
-                return const(_NUMBERS[node.attr.value])
+                return const(NUMBERS[node.attr.value])
         found = self._names.attribute(node, moment)
         value = self._lower(found[0], found[1], depth + 1) if found is not None else None
         if found is not None and found[1].scope.kind == "class" and self._names.has_subclass(found[1].scope):
@@ -309,8 +267,8 @@ class Lowering:
     def _name(self, node: cst.Name, moment: Moment, depth: int) -> Expr:
         if node.value in self._kept:
             return self._atom(node, moment)
-        if node.value in _NUMBERS and self._names.resolve(node, moment) & {f"math.{node.value}", f"numpy.{node.value}"}:
-            return const(_NUMBERS[node.value])
+        if node.value in NUMBERS and self._names.resolve(node, moment) & {f"math.{node.value}", f"numpy.{node.value}"}:
+            return const(NUMBERS[node.value])
         binding = self._binding(node, moment)
         if binding is None:
             return self._atom(node, moment)
@@ -324,7 +282,7 @@ class Lowering:
         # A sum such as "bias + y" that is given a name is one thing to the formula that uses the name, as is what a
         # call gives.
         several = value is not None and len(atoms(value)) > 1 and not (self._compound and value.op in ("mul", "div"))
-        if value is None or several or (value.op.startswith(_ATOM) and "(" in value.op.split("@")[0]):
+        if value is None or several or (value.op.startswith(ATOM) and "(" in value.op.split("@")[0]):
             return self._atom(node, moment)
         if binding.moment.scope.kind == "function":
             self._local.append(binding)
@@ -362,11 +320,11 @@ class Lowering:
 
     def _step(self, binding: Binding, depth: int) -> Expr | None:
         node = binding.node
-        if isinstance(node, cst.AugAssign) and type(node.operator) in _OPERATORS:
+        if isinstance(node, cst.AugAssign) and type(node.operator) in OPERATORS:
             self._nodes.add(id(node))
             parts = [self._lower(part, binding.moment, depth + 1) for part in (node.target, node.value)]
-            self._mutates = self._mutates or parts[0].op.startswith(_ATOM)
-            return call(_OPERATORS[type(node.operator)], *parts)
+            self._mutates = self._mutates or parts[0].op.startswith(ATOM)
+            return call(OPERATORS[type(node.operator)], *parts)
         return self._lower(node, binding.moment, depth + 1) if isinstance(node, cst.Call) else None
 
     # Calls
@@ -374,12 +332,12 @@ class Lowering:
     def _call(self, node: cst.Call, moment: Moment, depth: int) -> Expr:
         plain = [arg.value for arg in node.args if not arg.star and arg.keyword is None]
         others = [arg for arg in node.args if arg.star or arg.keyword is not None]
-        if others and all(isinstance(arg.keyword, cst.Name) and arg.keyword.value in _OPERANDS for arg in others):
+        if others and all(isinstance(arg.keyword, cst.Name) and arg.keyword.value in OPERANDS for arg in others):
             plain, others = [*plain, *(arg.value for arg in others)], []
         names = self._names.resolve(node.func, moment)
         lasts = {name.rpartition(".")[2] for name in names}
         last = lasts.pop() if len(lasts) == 1 else last_name(node.func)
-        if isinstance(node.func, cst.Call) and last_name(node.func.func) in _WRAPPERS and len(node.func.args) == 1:
+        if isinstance(node.func, cst.Call) and last_name(node.func.func) in WRAPPERS and len(node.func.args) == 1:
             return self._call(node.with_changes(func=node.func.args[0].value), moment, depth)
         if not names and isinstance(node.func, cst.Attribute):
             kept = self._names.attribute(node.func, moment)  # self.erf = torch.erf
@@ -396,7 +354,7 @@ class Lowering:
             return special
         operands = plain
         if method and isinstance(node.func, cst.Attribute):
-            if node.func.attr.value not in _FUNCTIONS and last not in _CASTS | _COPIES:
+            if node.func.attr.value not in FUNCTIONS and last not in CASTS | COPIES:
                 inlined = self._helper(node, moment, depth)
                 return inlined if inlined is not None else self._atom(node, moment)
             held = self._module_of(node.func, moment)
@@ -408,16 +366,16 @@ class Lowering:
                 inlined = self._helper(node, moment, depth)
                 return inlined if inlined is not None else self._atom(node, moment)
             last = held
-        if last in _CASTS | _COPIES and operands:
+        if last in CASTS | COPIES and operands:
             return self._cast(node, last, operands[0], moment, depth)
-        op = _FUNCTIONS.get(last)
-        aside = all(isinstance(arg.keyword, cst.Name) and arg.keyword.value in _ASIDE for arg in others)
+        op = FUNCTIONS.get(last)
+        aside = all(isinstance(arg.keyword, cst.Name) and arg.keyword.value in ASIDE for arg in others)
         if op is None or len(operands) != OPS[op].arity or not aside:
             return self._atom(node, moment)
         self._packages.update({name.split(".")[0] for name in names} - {"math"})
         parts = [self._lower(operand, moment, depth + 1) for operand in operands]
-        self._mutates = self._mutates or (last.endswith("_") and parts[0].op.startswith(_ATOM))
-        if not names and op in _TENSORS_ONLY and atoms(parts[0]):
+        self._mutates = self._mutates or (last.endswith("_") and parts[0].op.startswith(ATOM))
+        if not names and op in TENSORS_ONLY and atoms(parts[0]):
             self._packages.add(METHODS)  # arrays of NumPy have no such methods
         return call(op, *parts)
 
@@ -494,7 +452,7 @@ class Lowering:
     def _normal(self, node: cst.BaseExpression, moment: Moment, depth: int) -> tuple[str, Expr] | tuple[str] | None:
         """How the argument of a normal distribution's ``cdf`` is scaled: ("sub", 0) for the standard one."""
         made = self._stands_for(node, moment)
-        if made is None or last_name(made[0].func) not in _NORMAL:
+        if made is None or last_name(made[0].func) not in NORMAL:
             return None
         values = dict(zip(("loc", "scale"), (arg.value for arg in made[0].args if arg.keyword is None), strict=False))
         for arg in made[0].args:
@@ -535,9 +493,9 @@ class Lowering:
         return None
 
     def _module_of(self, func: cst.BaseExpression, moment: Moment) -> str:
-        """The function that an object such as ``nn.Sigmoid()`` is, under the name that ``_FUNCTIONS`` has for it."""
+        """The function that an object such as ``nn.Sigmoid()`` is, under the name that ``FUNCTIONS`` has for it."""
         made = self._stands_for(func, moment)
-        op = _MODULES.get(last_name(made[0].func), "") if made is not None else ""
+        op = MODULES.get(last_name(made[0].func), "") if made is not None else ""
         if op:
             self._packages.add(METHODS)
         return op
@@ -606,7 +564,7 @@ class Lowering:
                 skip = 0 if any(last_name(d.decorator) == "staticmethod" for d in found.decorators) else 1
         if isinstance(found, cst.FunctionDef):
             kinds = [d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator for d in found.decorators]
-            if any(last_name(kind) not in _DECORATORS for kind in kinds) or found.asynchronous is not None:
+            if any(last_name(kind) not in DECORATORS for kind in kinds) or found.asynchronous is not None:
                 return None, 0
             return found, skip
         return (found, 0) if isinstance(found, cst.Lambda) else (None, 0)
@@ -615,52 +573,3 @@ class Lowering:
 def _is_dtype(node: cst.BaseExpression) -> bool:
     """Whether an expression is the dtype of something: ``x.dtype``."""
     return isinstance(node, cst.Attribute) and node.attr.value == "dtype"
-
-
-def atoms(expr: Expr) -> set[str]:
-    """The atoms of a formula."""
-    return {part.op for part in bottom_up(expr) if part.op.startswith(_ATOM)}
-
-
-def operations(expr: Expr) -> set[str]:
-    """The operations of a formula."""
-    return {part.op for part in bottom_up(expr) if part.op in OPS}
-
-
-def over(expr: Expr, atom: str, others: Expr | None = None) -> Expr:
-    """The formula with x in the place of ``atom``, and ``others`` in that of every other atom if it is given."""
-    made: dict[int, Expr] = {}
-    for part in bottom_up(expr):
-        if part.op == atom:
-            made[id(part)] = X
-        elif others is not None and part.op.startswith(_ATOM):
-            made[id(part)] = others
-        elif part.args:
-            made[id(part)] = Expr(part.op, tuple(made[id(arg)] for arg in part.args))
-        else:
-            made[id(part)] = part
-    return made[id(expr)]
-
-
-def factors(expr: Expr) -> list[Expr]:
-    """The factors of a product; what it is divided by comes as a reciprocal."""
-    found, waiting = [], [expr]
-    while waiting:
-        part = waiting.pop()
-        if part.op == "mul":
-            waiting += part.args
-        elif part.op == "div":
-            waiting += (part.args[0], call("reciprocal", part.args[1]))
-        else:
-            found.append(part)
-    return found
-
-
-def product(parts: list[Expr]) -> Expr:
-    """The product of ``parts``, 1 if there are none."""
-    if not parts:
-        return const(1.0)
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = call("mul", whole, part)
-    return whole

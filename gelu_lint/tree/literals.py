@@ -1,0 +1,52 @@
+"""What an expression says by itself: literal values and dotted names."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+SINGLETONS = {"True": True, "False": False, "None": None}
+
+
+def text_of(node: cst.CSTNode | None) -> str:
+    """The value of a plain string literal, "" for anything else."""
+    if isinstance(node, cst.SimpleString) and node.prefix.lower() in ("", "u", "r"):
+        value = node.evaluated_value
+        return value if isinstance(value, str) else ""
+    return ""
+
+
+def literal(node: cst.CSTNode) -> tuple[bool, str | int | float | bool | None]:
+    """Whether ``node`` is a literal string (not bytes), number, True, False or None, and its value."""
+    if isinstance(node, cst.Name) and node.value in SINGLETONS:
+        return True, SINGLETONS[node.value]
+    try:
+        if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
+            text = node.evaluated_value
+            return isinstance(text, str), text if isinstance(text, str) else None
+        if isinstance(node, (cst.Integer, cst.Float)):
+            return True, node.evaluated_value
+        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, (cst.Minus, cst.Plus)):
+            known, value = literal(node.expression)
+            if known and isinstance(value, (int, float)) and not isinstance(value, bool):
+                return True, -value if isinstance(node.operator, cst.Minus) else value
+    except (ValueError, SyntaxError, MemoryError, OverflowError):
+        pass  # more digits than Python converts, or a string that only LibCST accepts
+    return False, None
+
+
+def last_name(node: cst.CSTNode) -> str:
+    """The last part of a dotted name: ``gelu`` of ``F.gelu``; "" for any other expression."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def dotted(node: cst.CSTNode | None) -> str:
+    """The full text of a dotted name, "" for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if isinstance(node, cst.Name):
+        parts.append(node.value)
+    return ".".join(reversed(parts))
