@@ -48,6 +48,8 @@ def spoken(site: Site, file: FileSummary) -> str:
     if site.claimed and site.flavour not in site.claimed and not _chosen(site):
         if site.flavour in OTHERS:
             return "GEL010"
+        if site.flavour == "quick" and site.formula is not None and site.formula.several:
+            return ""  # one of the flavours that this code offers
         if site.flavour == "quick" and site.spelling == "formula":
             return "GEL011" if frozenset(site.claimed) == PLAIN else "GEL015"
         if site.flavour == "quick" and frozenset(site.claimed) == PLAIN:

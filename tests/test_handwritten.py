@@ -79,6 +79,13 @@ def test_impostors(code: str, expected: list[str]) -> None:
 
 
 ONE_CODE = [
+    (
+        f"class GELU(nn.Module):\n    def forward(self, x):\n        if self.approximate:\n            return {TANH}\n"
+        "        return x * torch.sigmoid(1.702 * x)\n",
+        [],
+    ),
+    (f"def gelu(x, performance=1):\n    if performance:\n        return {ERF}\n    return x\n", []),
+    (f"def gelu(x, performance=1):\n    return {ERF}\n", ["GEL012"]),
     (f"def gelu(x):\n    return {ERF}\n", ["GEL012"]),
     (f"def gelu(x):\n    return {TANH}\n", ["GEL013"]),
     (f"def quick_gelu(x):\n    return {ERF}\n", ["GEL015"]),

@@ -34,6 +34,8 @@ from gelu_lint.tree.nodes import (
     CSTNode,
     FormattedString,
     FunctionDef,
+    If,
+    IndentedBlock,
     Lambda,
     Name,
     Return,
@@ -47,8 +49,13 @@ _MOST_KEPT = 4
 _SEARCHES = 100  # for near misses in one file; what is beyond is only named if it is a flavour
 _MEASURED = 60  # formulas of one file whose distance from each flavour and hazards are worked out
 _NUDGE = 1.3  # a parameter that is k or τ still is one when it is changed by this
-#: Parameters that choose between flavours.
-_CHOICE = re.compile(r"approx|exact|tanh|erf|fast|variant|mode|kind|method|version|algorithm", re.IGNORECASE)
+#: Words of parameters and tests that choose between flavours.
+_CHOICE = frozenset(
+    (
+        *("approx", "approximate", "approximation", "exact", "tanh", "erf", "fast", "quick", "variant", "mode", "kind"),
+        *("method", "version", "algorithm"),
+    )
+)
 _FORWARD_WORDS = ("forward", "fwd", "impl")
 #: TensorFlow 1, which has no GELU.
 _TF1 = re.compile(
@@ -361,11 +368,18 @@ class Formulas:
 
 
 def _chooses(function: FunctionDef | Lambda | None) -> bool:
-    """Whether a parameter chooses between flavours."""
+    """Whether a parameter, or a test in the body, chooses between flavours."""
     if function is None:
         return False
     params = function.params
-    return any(_CHOICE.search(p.name.value) for p in (*params.posonly_params, *params.params, *params.kwonly_params))
+    names = [p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)]
+    body = function.body.body if isinstance(function.body, IndentedBlock) else ()
+    waiting: list[CSTNode] = [statement.test for statement in body if isinstance(statement, If)]
+    while waiting and len(names) < 100:
+        item = waiting.pop()
+        names += [item.value] if isinstance(item, Name) else []
+        waiting.extend(item.children)
+    return any(not _CHOICE.isdisjoint(words(name)) for name in names)
 
 
 def _names_in(node: CSTNode) -> list[str]:
