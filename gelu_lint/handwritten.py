@@ -43,6 +43,9 @@ def spoken(site: Site, file: FileSummary) -> str:
         return ""  # a derivative, or a family with a parameter of its own
     if site.flavour == "near":
         return "GEL014"
+    tempered = site.flavour == "gelu_t" and site.given == "fixed" and abs((site.parameter or 1) - 1) > SLIGHT
+    if tempered and frozenset(site.claimed) == PLAIN:
+        return "GEL014"
     if is_test(file.path, site.symbol) or is_reference(site.symbol, site.key) or is_mock(site.symbol):
         return ""
     if site.claimed and site.flavour not in site.claimed and not _chosen(site):
@@ -178,6 +181,8 @@ def replacement(file: FileSummary, project: Project, site: Site, flavour: str) -
     if project.policy not in ("", flavour) and not is_defined(site):
         return None  # GEL002 would speak of what the fix writes
     name = BUILT_INS.get((site.framework, flavour))
+    if site.framework == "keras" and any(bound.target.startswith("keras.ops") for bound in file.bound):
+        name = "keras.ops.gelu"
     if name is not None:
         written = call_of(file, project, name, flavour, formula.atom, site.quote)
     else:

@@ -9,7 +9,7 @@ import re
 
 #: Lower-case words without which no rule can speak: the names, and the constants that only a GELU has. ``in`` on
 #: lowered bytes beats any regex alternation.
-NEEDLES = ("gelu", "geglu", "gaussianerrorlinear", "gaussian_error_linear", "0.0447", "0.4471", "1.702")
+NEEDLES = ("gelu", "geglu", "gaussianerrorlinear", "gaussian_error_linear", "0.0447", "0.4471", "1.702", "erf(")
 
 _BYTES = tuple(needle.encode() for needle in NEEDLES)
 _CODES = re.compile(rb"(?:noqa|gelu-lint).*\bgel")

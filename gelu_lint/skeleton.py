@@ -48,6 +48,7 @@ _FIELDS = re.compile(r"""[fFtT][rR]?['"]""")
 
 #: What half precision shows by; a file is screened by the needles alone.
 HALF_WORDS = ("half()", "float16", "torch.half", "autocast", "fp16", "precision=16", '"16-', "'16-")
+_BY_ERF = re.compile(r"\b(?:erfc?|ndtr)\(|\bnorm\.cdf\(")
 _FORMULA = re.compile(r"\b(?:erfc?|exp|expm1|cdf|ndtr|[tT]anh|tanh_|erf_)\(|\b0?\.0447|1\.702")
 
 # "match" and "case" may be names: then more is left out than need be.
@@ -149,8 +150,11 @@ def _bearers(scan: Scan, part: _Part, needles: tuple[str, ...]) -> list[bool]:
 
 
 def _halves(scan: Scan, part: _Part, bearers: list[bool]) -> list[bool]:
-    """``bearers``, and in a file whose bearers may hold a formula also the statements that choose half precision."""
+    """``bearers``, and in a file with some also what may hold a formula by erf; beside formulas what chooses half
+    precision, too."""
     texts = [part(statement.row, statement.end_row) for statement in scan.statements]
+    if any(bearers):
+        bearers = [bearer or _BY_ERF.search(text) is not None for text, bearer in zip(texts, bearers, strict=True)]
     if not any(bearer and _FORMULA.search(text) for text, bearer in zip(texts, bearers, strict=True)):
         return bearers
     return [bearer or any(word in text for word in HALF_WORDS) for text, bearer in zip(texts, bearers, strict=True)]

@@ -186,13 +186,15 @@ FIXED = [
      'def gelu(x):\n    return F.gelu(x, approximate="none")\n'),
     (f"def gelu(x):\n    return ({TANH}).to(x.dtype)\n", 'def gelu(x):\n    return F.gelu(x, approximate="tanh")\n'),
     ("def gelu(x):\n    return (\n        0.5\n        * x\n        * (1 + torch.erf(x / math.sqrt(2)))\n    )\n",
-     'def gelu(x):\n    return F.gelu(x, approximate="none")\n'),
+     'def gelu(x):\n    return (\n        F.gelu(x, approximate="none")\n    )\n'),
     ("def gelu(h):\n    '''Doc.'''\n    a = torch.erf(h / math.sqrt(2))\n    a += 1\n    return 0.5 * h * a\n",
      "def gelu(h):\n    '''Doc.'''\n    return F.gelu(h, approximate=\"none\")\n"),
     (f"def up(x, gelu):\n    y = ({ERF}) * gelu\n    return y\n",
-     'def up(x, gelu):\n    y = F.gelu(x, approximate="none") * gelu\n    return y\n'),
+     'def up(x, gelu):\n    y = (F.gelu(x, approximate="none")) * gelu\n    return y\n'),
     (f"def gelu(bias, y):\n    x = bias + y\n    return {TANH}\n",
      'def gelu(bias, y):\n    x = bias + y\n    return F.gelu(x, approximate="tanh")\n'),
+    ("def ffn(x, w):\n    h = x @ w\n    h = 0.5 * h * (1 + torch.erf(h / 2**0.5))\n    return h\n",
+     'def ffn(x, w):\n    h = x @ w\n    h = F.gelu(h, approximate="none")\n    return h\n'),
     ("gelu = lambda t: t * torch.special.ndtr(t)\n", 'gelu = lambda t: F.gelu(t, approximate="none")\n'),
 ]  # fmt: skip
 

@@ -195,6 +195,16 @@ def test_recursion_and_deep_chains_of_helpers_end() -> None:
     assert sites(f"{HEAD}{chain}def gelu(x):\n    return x * torch.erf(h0(x))\n") == []
 
 
+@pytest.mark.parametrize(
+    "odd",
+    ["()", "(a, b)", "a[()]", "f(*(), **{})", "(yield)", "[*a]", "a if b else ()", "lambda: ()", "...", "(await a)"],
+)
+def test_whatever_stands_there_is_an_atom(odd: str) -> None:
+    sites(
+        f"{HEAD}def gelu(x):\n    return h({odd}) * torch.erf({odd})\n\n\ndef h(x):\n    return x * torch.tanh({odd})\n"
+    )
+
+
 def test_many_branches_are_bounded() -> None:
     lines = [f"    if c{n}:\n        y = y * {n}.5\n" for n in range(30)]
     assert sites(f"{HEAD}def gelu(x):\n    y = torch.erf(x)\n{''.join(lines)}    return x * y\n") == []

@@ -283,6 +283,8 @@ class _Search:
     def _factors(self) -> Iterator[_Edit]:
         for factor in (0.5, 2.0):
             yield self._argument("factor", (self.whole, 0), _times(factor), f"factor {factor:g} missing")
+        too_many = "factor x too many"
+        yield self._argument("factor", (self.whole, 0), lambda a, x: a / x if x else math.nan, too_many)
         for place in self.places:
             child = self._child(place)
             if place in self.scaling or not self.varies[child]:

@@ -83,7 +83,7 @@ RULE = Rule(
             "    return (x * tf.sigmoid(1.5957691216 * (x + 0.044715 * tf.pow(x, 3)))) @ w\n",
             at="5:13",
             fixed="import tensorflow as tf\n\n\ndef ffn(x, w, gelu=True):\n"
-            "    return tf.nn.gelu(x, approximate=True) @ w\n",
+            "    return (tf.nn.gelu(x, approximate=True)) @ w\n",
             delta=1e-6,
         ),
         bad(

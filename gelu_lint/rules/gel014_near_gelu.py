@@ -39,7 +39,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         if size is None:
             words = f"off by {site.error:.3g} at x = {formula.at:.3g}, and without bound".replace("= -", "= −")
         under = f" {named(site)}" if site.claims else ""
-        message = f"nearly {meant}{under}: {formula.why}; {words}"
+        why = formula.why if site.flavour == "near" else f"x / {site.parameter:.4g} for x"
+        message = f"nearly {meant}{under}: {why}; {words}"
         wanted = target(site, project) if project.policy and formula.nearest != "quick" else formula.nearest
         fix = replacement(file, project, site, wanted)
         if fix is not None and wanted != formula.nearest:

@@ -316,7 +316,7 @@ class Formulas:
         atom, rewrite = self._rewrites.of(sink, draft)
         wrong = misspelled(identity, sink.reading, draft)
         self._measured += 1
-        wanted = identity.flavour in (*FLAVOURS, "near") and self._measured <= _MEASURED
+        wanted = identity.flavour in (*FLAVOURS, "near", "gelu_t") and self._measured <= _MEASURED
         if not wanted:
             rewrite = None
         return Formula(

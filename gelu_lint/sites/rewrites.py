@@ -57,7 +57,7 @@ class Rewrites:
         if isinstance(sink.node, BaseExpression) and not isinstance(sink.node, AugAssign):
             at_hand = self._lowering.atom(atom, sink.moment) == sink.atom
             if at_hand and not self._temporaries(sink.node, sink.moment, local):
-                start, end = brackets(sink.node, draft)
+                start, end = draft.start(sink.node), draft.end(sink.node)
                 if "#" in draft.between(start, end):
                     return "", None
                 glued = draft.between(start - 1, start).isidentifier() if start else False

@@ -159,7 +159,8 @@ class Lowering:
             if isinstance(at, cst.Name):
                 text = at.value + text
             else:
-                text = _BLANK.code_for_node(node.with_changes(lpar=(), rpar=()))
+                bare = node if isinstance(node, cst.Tuple) else node.with_changes(lpar=(), rpar=())
+                text = _BLANK.code_for_node(bare)
             known = self._texts[id(node)] = (text, names)
         return known
 
@@ -282,7 +283,8 @@ class Lowering:
         # A sum such as "bias + y" that is given a name is one thing to the formula that uses the name, as is what a
         # call gives.
         several = value is not None and len(atoms(value)) > 1 and not (self._compound and value.op in ("mul", "div"))
-        if value is None or several or (value.op.startswith(ATOM) and "(" in value.op.split("@")[0]):
+        made = value is not None and value.op.startswith(ATOM) and not isinstance(self._atoms.get(value.op), cst.Name)
+        if value is None or several or made:
             return self._atom(node, moment)
         if binding.moment.scope.kind == "function":
             self._local.append(binding)
@@ -347,17 +349,15 @@ class Lowering:
         if own and isinstance(node.func, cst.Name) and not self._names.reaching(node.func, moment):
             names = frozenset({f"math.{last}"})
         method = isinstance(node.func, cst.Attribute) and not names
-        if names and all(name.endswith("norm.cdf") for name in names) and len(node.args) == 1:
-            last = "ndtr"
         special = self._special(node, last, plain, moment, depth)
         if special is not None:
             return special
         operands = plain
         if method and isinstance(node.func, cst.Attribute):
-            if node.func.attr.value not in FUNCTIONS and last not in CASTS | COPIES:
+            held = self._module_of(node.func, moment)
+            if not held and node.func.attr.value not in FUNCTIONS and last not in CASTS | COPIES:
                 inlined = self._helper(node, moment, depth)
                 return inlined if inlined is not None else self._atom(node, moment)
-            held = self._module_of(node.func, moment)
             operands = plain if held else [node.func.value, *plain]
             last = held or last
         elif not names:
@@ -409,13 +409,23 @@ class Lowering:
         if last == "fma" and len(plain) == 3:
             a, b, c = (self._lower(part, moment, depth + 1) for part in plain)
             return call("add", call("mul", a, b), c)
+        if last in ("sinh", "cosh") and len(plain) == 1:
+            u = self._lower(plain[0], moment, depth + 1)
+            op = "sub" if last == "sinh" else "add"
+            return call("div", call(op, call("exp", u), call("exp", call("neg", u))), const(2.0))
+        if last in ("cdf", "sf") and known and all(name.rpartition(".")[0].endswith("norm") for name in known):
+            return self._norm(node, last, moment, depth)
+        if last in ("add", "sub", "addcmul") and any(_keyword(arg) in ("alpha", "value") for arg in node.args):
+            return self._weighted(node, last, plain, moment, depth)
+        if last == "addcmul" and len(plain) == 3:
+            return self._weighted(node, last, plain, moment, depth)
         if last == "where" and len(plain) == 3:
             return self._where(plain, moment, depth)
         if last in ("clamp", "clip", "clip_by_value", "hardtanh"):
             return self._clamp(node, plain, moment, depth)
         if last == "cdf" and isinstance(node.func, cst.Attribute) and len(plain) == 1:
-            scale = self._normal(node.func.value, moment, depth)
-            return call("ndtr", call(*scale, self._lower(plain[0], moment, depth + 1))) if scale else None
+            made = self._normal(node.func.value, moment, depth)
+            return call("ndtr", _standard(self._lower(plain[0], moment, depth + 1), *made)) if made else None
         return None
 
     def _where(self, plain: list[cst.BaseExpression], moment: Moment, depth: int) -> Expr | None:
@@ -449,24 +459,52 @@ class Lowering:
                 value = call(op, value, self._lower(ends[at], moment, depth + 1))
         return value
 
-    def _normal(self, node: cst.BaseExpression, moment: Moment, depth: int) -> tuple[str, Expr] | tuple[str] | None:
-        """How the argument of a normal distribution's ``cdf`` is scaled: ("sub", 0) for the standard one."""
+    def _weighted(
+        self, node: cst.Call, last: str, plain: list[cst.BaseExpression], moment: Moment, depth: int
+    ) -> Expr | None:
+        """``torch.add(a, b, alpha=k)`` and ``torch.addcmul(a, b, c, value=k)``, as functions and as methods."""
+        operands = [self._lower(part, moment, depth + 1) for part in plain]
+        if isinstance(node.func, cst.Attribute) and not self._names.resolve(node.func, moment):
+            operands.insert(0, self._lower(node.func.value, moment, depth + 1))
+        factor = const(1.0)
+        for arg in node.args:
+            if _keyword(arg) in ("alpha", "value"):
+                factor = self._lower(arg.value, moment, depth + 1)
+        if last == "addcmul" and len(operands) == 3:
+            return call("add", operands[0], call("mul", factor, call("mul", *operands[1:])))
+        if last != "addcmul" and len(operands) == 2:
+            return call(last, operands[0], call("mul", factor, operands[1]))
+        return None
+
+    def _norm(self, node: cst.Call, last: str, moment: Moment, depth: int) -> Expr | None:
+        """``norm.cdf(x, loc, scale)`` and its complement ``norm.sf``."""
+        given = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
+        made = {_keyword(arg): arg.value for arg in node.args if arg.keyword is not None}
+        if not given or not made.keys() <= {"loc", "scale"} or len(given) > 3:
+            return None
+        values = dict(zip(("loc", "scale"), given[1:], strict=False)) | made
+        loc, scale = (
+            self._lower(values[key], moment, depth + 1) if key in values else const(usual)
+            for key, usual in (("loc", 0.0), ("scale", 1.0))
+        )
+        self._packages.update(name.split(".")[0] for name in self._names.resolve(node.func, moment))
+        z = _standard(self._lower(given[0], moment, depth + 1), loc, scale)
+        return call("ndtr", call("neg", z) if last == "sf" else z)
+
+    def _normal(self, node: cst.BaseExpression, moment: Moment, depth: int) -> tuple[Expr, Expr] | None:
+        """The mean and standard deviation of an object that is a normal distribution, if they are numbers."""
         made = self._stands_for(node, moment)
         if made is None or last_name(made[0].func) not in NORMAL:
             return None
         values = dict(zip(("loc", "scale"), (arg.value for arg in made[0].args if arg.keyword is None), strict=False))
         for arg in made[0].args:
-            if isinstance(arg.keyword, cst.Name):
-                values[{"mu": "loc", "mean": "loc", "sigma": "scale", "sd": "scale"}.get(
-                    arg.keyword.value, arg.keyword.value)] = arg.value  # fmt: skip
+            name = _keyword(arg)
+            values[{"mu": "loc", "mean": "loc", "sigma": "scale", "sd": "scale"}.get(name, name)] = arg.value
         loc, scale = (
             self._lower(values[key], made[1], depth + 1) if key in values else const(usual)
             for key, usual in (("loc", 0.0), ("scale", 1.0))
         )
-        from gelu_lint.numerics.evaluate import fold
-
-        standard = fold(loc) == const(0.0) and fold(scale) == const(1.0)
-        return ("mul", const(1.0)) if standard else None
+        return (loc, scale) if not atoms(loc) | atoms(scale) else None
 
     def _is_silu(self, func: cst.BaseExpression, moment: Moment) -> bool:
         """Whether an object is ``nn.SiLU()``."""
@@ -573,3 +611,13 @@ class Lowering:
 def _is_dtype(node: cst.BaseExpression) -> bool:
     """Whether an expression is the dtype of something: ``x.dtype``."""
     return isinstance(node, cst.Attribute) and node.attr.value == "dtype"
+
+
+def _keyword(arg: cst.Arg) -> str:
+    """The keyword of an argument, "" without one."""
+    return arg.keyword.value if isinstance(arg.keyword, cst.Name) else ""
+
+
+def _standard(x: Expr, loc: Expr, scale: Expr) -> Expr:
+    """What the standard normal distribution takes in the place of ``x``."""
+    return x if (loc, scale) == (const(0.0), const(1.0)) else call("div", call("sub", x, loc), scale)
