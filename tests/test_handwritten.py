@@ -195,6 +195,8 @@ FIXED = [
      'def gelu(bias, y):\n    x = bias + y\n    return F.gelu(x, approximate="tanh")\n'),
     ("def ffn(x, w):\n    h = x @ w\n    h = 0.5 * h * (1 + torch.erf(h / 2**0.5))\n    return h\n",
      'def ffn(x, w):\n    h = x @ w\n    h = F.gelu(h, approximate="none")\n    return h\n'),
+    ("def ffn(x, w):\n    return 0.5 * (x @ w) * (1 + torch.erf((x @ w) / 2**0.5))\n",
+     'def ffn(x, w):\n    return F.gelu(x @ w, approximate="none")\n'),
     ("gelu = lambda t: t * torch.special.ndtr(t)\n", 'gelu = lambda t: F.gelu(t, approximate="none")\n'),
 ]  # fmt: skip
 

@@ -14,6 +14,7 @@ from gelu_lint.tree.nodes import (
     Attribute,
     AugAssign,
     BaseExpression,
+    BinaryOperation,
     Call,
     CSTNode,
     FunctionDef,
@@ -137,8 +138,8 @@ def _body(function: FunctionDef | Lambda | None) -> list[CSTNode] | None:
 
 
 def _plain(node: CSTNode) -> bool:
-    """Whether an expression can be written again: names, attributes and indices, no calls."""
-    if not isinstance(node, (Name, Attribute, Subscript)):
+    """Whether an expression can be written again: names, attributes, indices and operators, no calls."""
+    if not isinstance(node, (Name, Attribute, Subscript, BinaryOperation)):
         return False
     waiting: list[CSTNode] = [node]
     while waiting:
