@@ -82,6 +82,8 @@ def _typed(site: Site, file: FileSummary) -> str:
         return ""
     if site.guard or any(use.kind == "probe" for use in file.uses):
         return ""  # it stands in where the built-in may be missing
+    if any(other.spelling == "call" and other.statement == site.statement for other in file.sites):
+        return ""  # it is compared with the built-in
     if (site.framework, site.flavour) not in BUILT_INS or internal(file) or defines_several(file):
         return ""
     return "GEL012" if site.flavour == "erf" else "GEL013"
