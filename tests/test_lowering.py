@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from notation import formula
+from test_numerics import BASES, literals, replaced, rewritten
 
 from gelu_lint.engine import summarise
 from gelu_lint.model import Site
 from gelu_lint.numerics.flavours import FLAVOURS
 from gelu_lint.numerics.ir import Expr
 from gelu_lint.source import decode
-
-_SPEC = importlib.util.spec_from_file_location("formulas_of_tests", Path(__file__).with_name("test_numerics.py"))
-_CASES = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_CASES)
-BASES, formula, literals = _CASES.BASES, _CASES.formula, _CASES.literals
-replaced, rewritten = _CASES.replaced, _CASES.rewritten
 
 HEAD = (
     "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"

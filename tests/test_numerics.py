@@ -1,6 +1,5 @@
 """Formulas as numbers: the IR and its evaluator against numpy and scipy, and what `identify` makes of formulas."""
 
-import ast
 import math
 import random
 from itertools import product
@@ -10,35 +9,13 @@ import pytest
 import scipy.special as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from notation import formula
 
 from gelu_lint.numerics.evaluate import GRID, depends, evaluate, fold, values
 from gelu_lint.numerics.flavours import FLAVOURS
 from gelu_lint.numerics.identify import identify
 from gelu_lint.numerics.ir import OPS, Expr, X, call, const, depth, size, too_big
 from gelu_lint.numerics.match import Identity
-
-BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
-
-
-def formula(text: str) -> Expr:
-    """An expression from Python notation; `pi` and the operations of the IR are the only names beside x."""
-
-    def lower(node: ast.expr) -> Expr:
-        match node:
-            case ast.BinOp(left, op, right):
-                return call(BINARY[type(op)], lower(left), lower(right))
-            case ast.UnaryOp(ast.USub(), operand):
-                return call("neg", lower(operand))
-            case ast.Constant(value):
-                return const(value)
-            case ast.Name(name):
-                return X if name == "x" else const({"pi": math.pi}[name])
-            case ast.Call(ast.Name(name), args):
-                return call(name, *map(lower, args))
-        raise AssertionError(ast.dump(node))
-
-    return lower(ast.parse(text, mode="eval").body)
-
 
 # The IR and its evaluator
 

@@ -1,6 +1,5 @@
 """Formulas in rounded arithmetic against torch itself: every finite float16, forward and backward."""
 
-import ast
 import math
 import re
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from notation import formula
 
 from gelu_lint.numerics import flavours
 from gelu_lint.numerics.evaluate import fold
@@ -28,29 +28,6 @@ from gelu_lint.numerics.rounded import (
     gradient_nan,
     tail_lost,
 )
-
-BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
-
-
-def formula(text: str) -> Expr:
-    """An expression from Python notation; `pi` and the operations of the IR are the only names beside x."""
-
-    def lower(node: ast.expr) -> Expr:
-        match node:
-            case ast.BinOp(left, op, right):
-                return call(BINARY[type(op)], lower(left), lower(right))
-            case ast.UnaryOp(ast.USub(), operand):
-                return call("neg", lower(operand))
-            case ast.Constant(value):
-                return const(value)
-            case ast.Name(name):
-                return X if name == "x" else const({"pi": math.pi}[name])
-            case ast.Call(ast.Name(name), args):
-                return call(name, *map(lower, args))
-        raise AssertionError(ast.dump(node))
-
-    return lower(ast.parse(text, mode="eval").body)
-
 
 # The same formula in torch
 
