@@ -248,10 +248,10 @@ class Formulas:
                 continue
             if not isinstance(at, Name):
                 break
-            held = [b for b in self._names.reaching(at, moment) if b in reading.local]
-            if not held or held[0].node is None:
+            bound = self._lowering.behind(at, moment, reading)
+            if bound is None:
                 break
-            at, moment = held[0].node, held[0].moment
+            at, moment = bound
         return at, moment
 
     def _elsewhere(self, node: CSTNode, moment: Moment, identity: Identity) -> bool:

@@ -86,7 +86,7 @@ class Impostors:
         if row is not None:
             self._add(node, node, None, row.flavour, row)
         elif id(node) not in self._taken and isinstance(above, (DictElement, Assign, AnnAssign, Arg, Element)):
-            self._own(node)
+            self._named(node, node, None)
 
     def visit_ImportFrom(self, node: ImportFrom) -> None:
         # from torch.nn.functional import silu as gelu
@@ -119,11 +119,8 @@ class Impostors:
         rows = {others().get(name) for name in names}
         return rows.pop() if len(rows) == 1 else None
 
-    def _own(self, node: Name) -> None:
-        """A function or class of this file, told by what it computes: ``{"gelu": swish}``."""
-        self._named(node, node, None)
-
     def _named(self, node: CSTNode, callee: Name, call: Call | None) -> None:
+        """A function or class of this file, told by what it computes: ``{"gelu": swish}``."""
         part = role(node, self._walk.path)
         if part.form not in ("table", "attribute", "variable", "argument", "element"):
             return

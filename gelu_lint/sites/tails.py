@@ -36,7 +36,7 @@ class Tails:
     """A visitor that collects uses of kind tail."""
 
     def __init__(self, walk: Walk, names: Names) -> None:
-        self._walk, self._names = walk, names
+        self._walk = walk
         self._lowering = Lowering(names)
         self._guards = Guards()
         self._found: list[_Found] = []
@@ -74,10 +74,10 @@ class Tails:
     def _final(self, node: BaseExpression, moment: Moment, reading: Reading) -> tuple[CSTNode, Moment]:
         at: CSTNode = node
         while isinstance(at, Name):
-            held = [b for b in self._names.reaching(at, moment) if b in reading.local]
-            if not held or held[0].node is None:
+            bound = self._lowering.behind(at, moment, reading)
+            if bound is None:
                 break
-            at, moment = held[0].node, held[0].moment
+            at, moment = bound
         return at, moment
 
     def nodes(self) -> Iterator[CSTNode]:

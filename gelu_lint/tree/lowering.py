@@ -415,9 +415,9 @@ class Lowering:
             return call("div", call(op, call("exp", u), call("exp", call("neg", u))), const(2.0))
         if last in ("cdf", "sf") and known and all(name.rpartition(".")[0].endswith("norm") for name in known):
             return self._norm(node, last, moment, depth)
-        if last in ("add", "sub", "addcmul") and any(_keyword(arg) in ("alpha", "value") for arg in node.args):
-            return self._weighted(node, last, plain, moment, depth)
-        if last == "addcmul" and len(plain) == 3:
+        if (last == "addcmul" and len(plain) == 3) or (
+            last in ("add", "sub", "addcmul") and any(_keyword(arg) in ("alpha", "value") for arg in node.args)
+        ):
             return self._weighted(node, last, plain, moment, depth)
         if last == "where" and len(plain) == 3:
             return self._where(plain, moment, depth)
@@ -483,13 +483,18 @@ class Lowering:
         if not given or not made.keys() <= {"loc", "scale"} or len(given) > 3:
             return None
         values = dict(zip(("loc", "scale"), given[1:], strict=False)) | made
+        loc, scale = self._moments(values, moment, depth)
+        self._packages.update(name.split(".")[0] for name in self._names.resolve(node.func, moment))
+        z = _standard(self._lower(given[0], moment, depth + 1), loc, scale)
+        return call("ndtr", call("neg", z) if last == "sf" else z)
+
+    def _moments(self, values: dict[str, cst.BaseExpression], moment: Moment, depth: int) -> tuple[Expr, Expr]:
+        """Mean and standard deviation of a normal distribution; what is not given is 0 and 1."""
         loc, scale = (
             self._lower(values[key], moment, depth + 1) if key in values else const(usual)
             for key, usual in (("loc", 0.0), ("scale", 1.0))
         )
-        self._packages.update(name.split(".")[0] for name in self._names.resolve(node.func, moment))
-        z = _standard(self._lower(given[0], moment, depth + 1), loc, scale)
-        return call("ndtr", call("neg", z) if last == "sf" else z)
+        return loc, scale
 
     def _normal(self, node: cst.BaseExpression, moment: Moment, depth: int) -> tuple[Expr, Expr] | None:
         """The mean and standard deviation of an object that is a normal distribution, if they are numbers."""
@@ -500,10 +505,7 @@ class Lowering:
         for arg in made[0].args:
             name = _keyword(arg)
             values[{"mu": "loc", "mean": "loc", "sigma": "scale", "sd": "scale"}.get(name, name)] = arg.value
-        loc, scale = (
-            self._lower(values[key], made[1], depth + 1) if key in values else const(usual)
-            for key, usual in (("loc", 0.0), ("scale", 1.0))
-        )
+        loc, scale = self._moments(values, made[1], depth)
         return (loc, scale) if not atoms(loc) | atoms(scale) else None
 
     def _is_silu(self, func: cst.BaseExpression, moment: Moment) -> bool:
@@ -577,6 +579,13 @@ class Lowering:
         self._inside.pop()
         self._given = before
         return value
+
+    def behind(self, node: cst.Name, moment: Moment, reading: Reading) -> tuple[cst.CSTNode, Moment] | None:
+        """What a name is bound to that ``reading`` was followed through."""
+        for binding in self._names.reaching(node, moment):
+            if binding in reading.local:
+                return (binding.node, binding.moment) if binding.node is not None else None
+        return None
 
     def helper(self, node: cst.Call, moment: Moment) -> Bound | None:
         """What a function of this file that is called gives, where it gives one thing."""
