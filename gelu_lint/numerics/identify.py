@@ -45,7 +45,7 @@ def _member(expr: Expr, kind: str, parameter: float) -> Identity:
     if kind == "gelu_t":
         return Identity(kind, *distance(column, REFERENCES["erf"]), parameter, "erf")
     why = f"{written(round(parameter, 6))} for 1.702"
-    return Identity(kind, *distance(column, REFERENCES["quick"]), parameter, "quick", why, QUICK_SLOPE)
+    return Identity(kind, *distance(column, REFERENCES["quick"]), parameter, "quick", why, QUICK_SLOPE, parameter)
 
 
 @lru_cache(maxsize=1024)

@@ -28,7 +28,8 @@ class Identity(NamedTuple):
                and `gate` the flavour that is clipped, squared or lacks x ("" for the gates of sigmoid_k and gelu_t);
                else ""
     why        what is off, in words: "0.44715 for 0.044715"
-    right      the constant that would be right, if a constant is off
+    right      the constant that would be right, if a constant is off,
+    wrong      and the one that stands there
     """
 
     flavour: str
@@ -38,6 +39,7 @@ class Identity(NamedTuple):
     nearest: str = ""
     why: str = ""
     right: float | None = None
+    wrong: float | None = None
 
 
 UNKNOWN = Identity("unknown", math.inf)

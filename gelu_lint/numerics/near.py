@@ -130,6 +130,7 @@ class _Edit(NamedTuple):
     new: Callable[[Sequence[float], float], float]  # the step's value from its arguments and x
     why: str
     right: float | None = None
+    wrong: float | None = None
     scale: float = 1.0  # of the whole, once the step has its new value
 
 
@@ -185,16 +186,17 @@ class _Search:
         new: Callable[[float, float], float],
         why: str,
         right: float | None = None,
+        wrong: float | None = None,
     ) -> _Edit:
         step, slot = place
         if step == self.whole:
-            return _Edit(kind, place, lambda args, x: new(args[0], x), why, right)
+            return _Edit(kind, place, lambda args, x: new(args[0], x), why, right, wrong)
         function = OPS[self.program[step].op].function
 
         def edited(args: Sequence[float], x: float) -> float:
             return function(*args[:slot], new(args[slot], x), *args[slot + 1 :])
 
-        return _Edit(kind, place, edited, why, right)
+        return _Edit(kind, place, edited, why, right, wrong)
 
     def edits(self) -> Iterator[_Edit]:
         """The simplest explanations first: a constant, then powers, functions, signs, factors, terms."""
@@ -249,7 +251,7 @@ class _Search:
                 elif _shortened(value, right):
                     why += " (cut too short)"
                 kind = "literal" if literal else "constant"
-                yield self._argument(kind, place, _always(right), why, right)
+                yield self._argument(kind, place, _always(right), why, right, value)
 
     def _powers(self) -> Iterator[_Edit]:
         for place in reversed(self.places):  # the whole of 0.044715·x·x before its parts
@@ -461,7 +463,8 @@ def near(program: Sequence[Step], column: Column, family: tuple[str, float] | No
         name = search.outcome(edit)
         if name and not (family and family[0] == "sigmoid_k" and name == "quick"):
             error, at = distance(column, REFERENCES[name])
-            return Identity("near", error, at, family[1] if family else None, name, edit.why, edit.right)
+            parameter = family[1] if family else None
+            return Identity("near", error, at, parameter, name, edit.why, edit.right, edit.wrong)
     return _swapped(program, column)
 
 

@@ -300,9 +300,8 @@ class Formulas:
             free = quote(around.path, draft.quote)
             formula = self._formula(sink, framework, draft, contexts)
             if not free or any(isinstance(a, FormattedString) for a in around.path):
-                formula = formula._replace(
-                    rewrite=None, wrong=None
-                )  # until Python 3.12 little may stand in an f-string
+                # Until Python 3.12 little may stand in an f-string.
+                formula = formula._replace(rewrite=None, wrong=None)
             yield Site(
                 "formula", "formula", framework, "", text, identity.flavour, given, None, span, span, (), None,
                 part.key, part.consumer, part.form, tested(around.path, sink.node), around.symbol, around.guard,

@@ -60,11 +60,11 @@ def rounded(value: float | None) -> float | None:
 
 def misspelled(identity: Identity, reading: Reading, draft: Draft) -> Span | None:
     """Where the constant that is off stands, if it is a number that is written in one place."""
-    if identity.right is None:
+    if identity.wrong is None:
         return None
-    text = identity.why.split(" for ")[0].replace("−", "-").removeprefix("x**")
+    text = f"{abs(identity.wrong):.6g}"
     nodes = {id(node): node for node in reading.literals}
-    same = [node for node in nodes.values() if f"{literal(node)[1]:.6g}" == text.lstrip("-")]
+    same = [node for node in nodes.values() if f"{literal(node)[1]:.6g}" == text]
     return draft.span(same[0]) if len(same) == 1 else None
 
 
