@@ -122,7 +122,7 @@ _COMPOUND = re.compile(
 _LONG = re.compile(r"gaussian_?error_?linear_?units?", re.IGNORECASE)
 _IN_PLACE = re.compile(r"_?in_?place_?", re.IGNORECASE)
 #: What may stand before GELU in a docstring that says what the code is.
-_LEAD = frozenset(
+LEAD = frozenset(
     (
         *("a", "an", "the", "our", "this", "is", "my", "of", "as", "by", "in", "with", "returns", "return", "apply"),
         *("applies", "compute", "computes", "implement", "implements", "implementation", "evaluate", "evaluates"),
@@ -214,7 +214,7 @@ def claim_of_text(text: str) -> frozenset[str]:
     """The flavours that a docstring claims: as ``claim``, from its first paragraph, if that makes no comparison."""
     first = text.strip().split("\n\n")[0]
     said = _DOC.search(first)
-    if said is None or not _LEAD.issuperset(re.findall(r"[a-z]+", first[: said.start()].lower())):
+    if said is None or not LEAD.issuperset(re.findall(r"[a-z]+", first[: said.start()].lower())):
         return frozenset()  # it mentions GELU, in passing
     if _HEDGES.search(first) or len(first) > 400:
         return frozenset()

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
-import json
 import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn
 
 from gelu_lint import __version__
 from gelu_lint.config import BadConfig, check_codes, did_you_mean, forget, settings_for
-from gelu_lint.model import SEVERITIES
 from gelu_lint.options import OPTIONS, Option
 from gelu_lint.runner import Outcome, Run, in_force, run, run_text
 from gelu_lint.source import Unreadable, decode, unified_patch, write
+
+TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, NoReturn
 
 CLEAN, FINDINGS, FAILED = 0, 1, 2
 
@@ -37,7 +37,18 @@ _COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse that hints at what was meant, and takes options between paths."""
+    """argparse that hints at what was meant, and takes options between paths.
+
+    Arguments go into ``words`` and ``options``: for one that is in no group argparse makes a help formatter, and loads
+    what finds the terminal's width.
+    """
+
+    def __init__(self, **about: Any) -> None:
+        shape = argparse.RawDescriptionHelpFormatter
+        super().__init__(epilog=_EXIT, formatter_class=shape, add_help=False, **about)
+        self.words = self.add_argument_group("positional arguments")
+        self.options = self.add_argument_group("options")
+        self.options.add_argument("-h", "--help", action="help", help="show this help message and exit")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Known arguments only: an unknown one is an error of the command that it was given to."""
@@ -61,35 +72,48 @@ class _Parser(argparse.ArgumentParser):
         self.exit(FAILED, f"{_plain(f'{self.prog}: {message}{hint}')}\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _options(argv: Sequence[str]) -> dict[str, Any]:
+    """The options by name, and the command. Only the parser of the command that is asked for is made, if one is."""
+    if argv and argv[0] in _COMMANDS:
+        parser = _Parser(prog=f"gelu-lint {argv[0]}", **_about(argv[0]))
+        _teach(parser, argv[0])
+        return {"command": argv[0], **vars(parser.parse_args(argv[1:]))}
     parser = _Parser(
-        prog="gelu-lint", description="Which GELU is this? A linter and fixer for the GELU activation in model code.",
-        epilog=_EXIT, formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    parser.add_argument("--version", action="version", version=f"gelu-lint {__version__}")
+        prog="gelu-lint", description="Which GELU is this? A linter and fixer for the GELU activation in model code."
+    )
+    parser.options.add_argument("--version", action="version", version=f"gelu-lint {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", parser_class=_Parser)
     for name, text in _COMMANDS.items():
-        sub = commands.add_parser(
-            name, help=text, description=text.capitalize() + ".", epilog=_EXIT, allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )  # fmt: skip
-        if name in ("check", "fix", "inventory"):
-            sub.add_argument("paths", nargs="*", help='files and directories (default: "."); "-" is standard input')
-        elif name == "explain":
-            sub.add_argument("code", help="a code such as GEL001, or a rule's name")
-        elif name == "rules":
-            sub.add_argument("--output-format", choices=("text", "markdown", "json"), default="text")
-        for option in OPTIONS:
-            if name in option.commands:
-                _add(sub, option)
-    return parser
+        _teach(commands.add_parser(name, help=text, **_about(name)), name)
+    options = vars(parser.parse_args(argv))
+    if options["command"] is None:
+        parser.error(f"a command is needed: {', '.join(_COMMANDS)}; `gelu-lint --help` says more")
+    return options
 
 
-def _add(parser: argparse.ArgumentParser, option: Option) -> None:
+def _about(command: str) -> dict[str, Any]:
+    return {"description": _COMMANDS[command].capitalize() + ".", "allow_abbrev": False}
+
+
+def _teach(parser: _Parser, command: str) -> None:
+    """Add what the command takes."""
+    if command in ("check", "fix", "inventory"):
+        text = 'files and directories (default: "."); "-" is standard input'
+        parser.words.add_argument("paths", nargs="*", help=text)
+    elif command == "explain":
+        parser.words.add_argument("code", help="a code such as GEL001, or a rule's name")
+    elif command == "rules":
+        parser.options.add_argument("--output-format", choices=("text", "markdown", "json"), default="text")
+    for option in OPTIONS:
+        if command in option.commands:
+            _add(parser, option)
+
+
+def _add(parser: _Parser, option: Option) -> None:
     flags: dict[str, Any] = {"help": option.help, "default": argparse.SUPPRESS, "dest": option.name}
     if option.kind == "flag":
         action = argparse.BooleanOptionalAction if option.config else "store_true"
-        parser.add_argument(f"--{option.name}", action=action, **flags)
+        parser.options.add_argument(f"--{option.name}", action=action, **flags)
         return
     if option.choices:
         flags["choices"] = option.choices
@@ -99,7 +123,7 @@ def _add(parser: argparse.ArgumentParser, option: Option) -> None:
     if option.kind in kinds:
         flags["type"] = kinds[option.kind]
     action = "extend" if option.kind in ("codes", "list") else "store"
-    parser.add_argument(f"--{option.name}", action=action, **flags)
+    parser.options.add_argument(f"--{option.name}", action=action, **flags)
 
 
 def _list(text: str) -> list[str]:
@@ -128,6 +152,9 @@ def _delta(text: str) -> float:
 
 def entry() -> NoReturn:
     """The console script."""
+    import gc
+
+    gc.set_threshold(100_000)  # syntax trees are many objects and no cycles: looking for these costs a tenth
     sys.exit(main(sys.argv[1:]))
 
 
@@ -138,14 +165,12 @@ def main(argv: Sequence[str]) -> int:
         return FAILED
     for stream in (sys.stdout, sys.stderr):
         # Paths need not be valid text; what cannot be printed is escaped.
-        with contextlib.suppress(AttributeError):
+        try:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        except AttributeError:
+            pass
     try:
-        parser = _parser()
-        options = vars(parser.parse_args(argv))
-        if options["command"] is None:
-            parser.error(f"a command is needed: {', '.join(_COMMANDS)}; `gelu-lint --help` says more")
-        code = _command(options)
+        code = _command(_options(argv))
         sys.stdout.flush()
         return code
     except BadConfig as fault:
@@ -157,8 +182,10 @@ def main(argv: Sequence[str]) -> int:
         return FINDINGS
     except OSError as fault:
         # Standard streams that are closed or full, a working directory that is gone.
-        with contextlib.suppress(OSError, ValueError, AttributeError):
+        try:
             _say(f"gelu-lint: {fault.strerror or fault}")
+        except (OSError, ValueError, AttributeError):
+            pass
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
     except KeyboardInterrupt:
@@ -235,9 +262,13 @@ def _check(result: Run) -> int:
 def _verdict(result: Run) -> int:
     """The exit code for the findings of a run, as --fail-on and --exit-zero have it."""
     values = result.settings.values
+    if values["exit-zero"] or not result.outcomes:
+        return CLEAN
+    from gelu_lint.model import SEVERITIES
+
     lowest = SEVERITIES.index(values["fail-on"])
     failing = any(SEVERITIES.index(f.severity) >= lowest for outcome in result.outcomes for f in outcome.findings)
-    return FINDINGS if failing and not values["exit-zero"] else CLEAN
+    return FINDINGS if failing else CLEAN
 
 
 def _render(result: Run) -> None:
@@ -260,6 +291,8 @@ def _statistics(result: Run) -> Iterable[str]:
     counts = Counter(finding.code for outcome in result.outcomes for finding in outcome.findings)
     fixable = Counter(f.code for outcome in result.outcomes for f in outcome.findings if f.fix and f.fix.safe)
     if result.settings.values["output-format"] == "json":
+        import json
+
         yield json.dumps([{"code": c, "count": n, "safe_fixes": fixable[c]} for c, n in counts.most_common()], indent=2)
         return
     for code, count in counts.most_common():
@@ -287,7 +320,8 @@ def _fix(result: Run, overrides: dict[str, Any], data: bytes | None) -> int:
             _say(line)
     else:
         failed = [outcome for outcome in changed if not _write(outcome)]
-        _render(result._replace(outcomes=tuple(outcome for outcome in result.outcomes if outcome not in failed)))
+        written = tuple(outcome for outcome in result.outcomes if outcome not in failed)
+        _render(Run(written, result.files, result.problems, result.settings, result.passed_over))
     back = sum(outcome.gone for outcome in failed)
     _say(f"Fixed {_counted(gone - back, len(changed) - len(failed))}; {left + back} remain.")
     return FAILED if failed else _verdict(result)
@@ -341,11 +375,13 @@ def _explain(code: str) -> int:
 
 
 def _config(overrides: dict[str, Any]) -> int:
-    from gelu_lint.registry import all_rules
+    import json
+
+    from gelu_lint.registry import all_codes
 
     forget()
     settings = settings_for(".", overrides)
-    check_codes(settings, [rule.code for rule in all_rules()])
+    check_codes(settings, all_codes())
     for option in OPTIONS:
         if option.config:
             value = settings.values[option.name]

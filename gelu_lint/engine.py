@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 
 from gelu_lint.imports import candidates, import_edit
-from gelu_lint.model import Bound, Directive, Fault, FileSummary, Finding, Project, Span, Use
-from gelu_lint.scan import Scan, Statement, scan
-from gelu_lint.screen import NEEDLES
-from gelu_lint.skeleton import skeleton
+from gelu_lint.model import Bound, Directive, Fault, FileSummary, Finding, Project, Site, Span, Use
+from gelu_lint.outline import Part
+from gelu_lint.scan import Scan, scan
+from gelu_lint.skeleton import LONGEST, Skeleton, skeleton, whole
 from gelu_lint.source import Source, from_text
 from gelu_lint.suppress import directives, silence
 
@@ -29,42 +29,62 @@ _MAY_BIND = re.compile(
 _NAMED = re.compile(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
 _TEMPLATE = re.compile(r"\{%-?\s*\w+")
 
-#: Needles that keep a whole file: what the fixer parses to prove a result.
-WHOLE = ("",)
+#: Directives that count wherever they stand: those for a whole file, ours, and those that name our codes.
+_ANYWHERE = re.compile(r"gelu-lint|flake8[:=]|noqa.*gel")
 
 
-def summarise(source: Source, needles: tuple[str, ...] = NEEDLES) -> FileSummary:
-    """The facts of one Python file. Parts that cannot be read become faults; nothing is raised for any text."""
-    scanned = scan(source.text)
-    bones = skeleton(source.text, scanned, needles)
+def summarise(source: Source, *, complete: bool = False) -> FileSummary:
+    """The facts of one Python file. Parts that cannot be read become faults; nothing is raised for any text.
+
+    ``complete`` reads all of it, as the fixer does to prove a result; the facts are the same.
+    """
+    text = source.text
+    lowered = text.lower()
+    directed = ("noqa" in lowered or "gelu-lint" in lowered) and _ANYWHERE.search(lowered)
+    scanned = scan(text) if complete or directed else None
+    if complete and scanned is not None:
+        bones = whole(text, scanned)
+    else:
+        bones = skeleton(text, source.rows)
+    if scanned is None:
+        scanned = Scan(source.rows, bones.logical, (), bones.comments, bones.joins, True)
+    kept = {*bones.origin}
     faults = [_fault(row, end_row, f"skipped: {reason}") for row, end_row, reason in bones.skipped]
     summary = FileSummary(
         source.path,
-        directives=tuple(directives(source.text, scanned)),
-        import_at=_import_at(source.text, scanned),
+        directives=tuple(directives(text, scanned)),
+        import_at=_import_at(source, bones.parts),
         newline=source.newline,
         joins=scanned.joins,
         faults=tuple(faults),
     )
     if not bones.text.strip():
         return summary
-    summary = _parsed(summary, bones.text, source, scanned)
-    if needles == WHOLE:
+    read = _parsed(summary, bones, source)
+    if not complete and len(read.faults) > len(faults) and len(kept) < len(source.rows) <= LONGEST:
+        # What is left of it does not parse: perhaps all of it does, and if not its own fault is the one to tell.
+        read = _parsed(summary, whole(text, scan(text)), source)
+    if complete:
         # What cannot run is ours only where a GELU is near: in the statements that a skeleton keeps.
-        rows = _ENDS.split(skeleton(source.text, scanned, NEEDLES).text)
-        summary = summary._replace(uses=tuple(use for use in summary.uses if rows[use.span.row - 1]))
-    elif not _NAMED.search(source.text) or (summary.faults and _TEMPLATE.search(source.text)):
+        near = {*skeleton(text, source.rows).origin}
+        read = read._replace(uses=tuple(use for use in read.uses if use.span.row in near))
+    elif read.faults and (not _NAMED.search(text) or _TEMPLATE.search(text)):
         # Words such as "angelus" pass the screen, and templates are no Python: that they do not parse is no news.
-        summary = summary._replace(faults=())
-    return summary
+        read = read._replace(faults=())
+    return read
+
+
+def load() -> None:
+    """Load the parser and the recognisers ahead of the first file."""
+    summarise(from_text("", "import torch\ntorch.gelu\n"))
 
 
 def _fault(row: int, end_row: int, message: str) -> Fault:
     return Fault(Span(row, 0, end_row, 0), message)
 
 
-def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> FileSummary:
-    """``summary`` with the facts of the statements in ``text``. LibCST is imported here, and only here."""
+def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummary:
+    """``summary`` with the facts of what is left of a text. LibCST is imported here, and only here."""
     from gelu_lint.sites.absent import Absences
     from gelu_lint.sites.backwards import Backwards
     from gelu_lint.sites.calls import Calls
@@ -79,7 +99,7 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
     from gelu_lint.tree.place import offsets
     from gelu_lint.tree.walk import Walk
 
-    text, shifts = _without_form_feeds(text)
+    text, shifts = _without_form_feeds(bones.text)
     try:
         module = parse(text)
         names = Names(module)
@@ -92,21 +112,29 @@ def _parsed(summary: FileSummary, text: str, source: Source, scanned: Scan) -> F
         wanted = [node for visitor in visitors for node in visitor.nodes()]
         placed = offsets(module, wanted, text) if wanted else {}
     except Unparsable as fault:
-        return _unparsable(summary, source, fault.row, fault.column, fault.message)
+        row = bones.origin[min(fault.row, len(bones.origin)) - 1]
+        return _unparsable(summary, source, row, fault.column, fault.message)
     except RecursionError:
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
-    statements = [(line.row, line.end_row) for line in scanned.logical]
-    draft = Draft(text, from_text(source.path, text).rows, statements, placed, source.text, shifts)
-    wanted_names = candidates()
-    taken = (names.taken | _loosely_bound(source, text)) & wanted_names
-    at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
-    bound = tuple(Bound(name, target) for name, target in at_hand)
+    statements = [(line.row, line.end_row) for line in bones.logical]
+    draft = Draft(text, from_text("", text).rows, bones.origin, statements, placed, source.text, shifts)
     typed = [*formulas.sites(draft, halves.contexts()), *backwards.sites(draft)]
     spans = {site.span for site in typed}
     others = [site for site in impostors.sites(draft) if site.span not in spans]
     sites = tuple(sorted((*calls.sites(draft), *typed, *others), key=lambda site: site.span))
     uses: tuple[Use, ...] = tuple(use for part in (calls, absences, halves, tails, tables) for use in part.uses(draft))
+    taken = names.taken
+    if any(not _plain(site) for site in sites) or any(use.kind not in ("fp16", "key") for use in uses):
+        taken = taken | _loosely_bound(source, {*bones.origin})
+    taken &= candidates()
+    at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
+    bound = tuple(Bound(name, target) for name, target in at_hand)
     return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)))
+
+
+def _plain(site: Site) -> bool:
+    """Whether all that a fix may add at a site is an argument, which needs no import."""
+    return site.spelling == "call" and site.given == "absent" and not site.claims
 
 
 def _without_form_feeds(text: str) -> tuple[str, dict[int, int]]:
@@ -126,10 +154,10 @@ def _without_form_feeds(text: str) -> tuple[str, dict[int, int]]:
     return "\n".join(rows), shifts
 
 
-def _loosely_bound(source: Source, kept: str) -> set[str]:
+def _loosely_bound(source: Source, kept: set[int]) -> set[str]:
     """Names that rows outside the skeleton may bind: too many costs a longer spelling, one too few a wrong name."""
-    rows = zip(_ENDS.split(source.text), _ENDS.split(kept), strict=True)
-    return {name for row, left in rows if row and not left for pair in _MAY_BIND.findall(row) for name in pair if name}
+    rows = (row for number, row in enumerate(_ENDS.split(source.text), 1) if row and number not in kept)
+    return {name for row in rows for pair in _MAY_BIND.findall(row) for name in pair if name}
 
 
 def _unparsable(summary: FileSummary, source: Source, row: int, column: int, message: str) -> FileSummary:
@@ -181,35 +209,29 @@ def _completed(finding: Finding, summary: FileSummary) -> Finding:
     return finding
 
 
-def _import_at(text: str, scanned: Scan) -> tuple[int, int, int]:
+def _import_at(source: Source, parts: Sequence[Part]) -> tuple[int, int, int]:
     """Before the first import that follows docstring and ``__future__``, if it opens the file; else after these.
 
     Row 0 where no place is safe: something else stands on the row of a docstring or of a ``__future__`` import.
     """
-    parts = [_lines(text, scanned, statement) for statement in scanned.statements]
-    lead = max((i + 1 for i, part in enumerate(parts) if _FUTURE.match(part)), default=0)
-    if not lead and parts and _STRING.match(parts[0]):
+    text, lead = source.text, 0
+    if "__future__" in text:
+        lead = max((i + 1 for i, part in enumerate(parts) if _FUTURE.match(text, part.start)), default=0)
+    if not lead and parts and _STRING.match(text, parts[0].start):
         lead = 1
-    if any(";" in _QUIET.sub("", part) for part in parts[:lead]):
+    if any(";" in _QUIET.sub("", text[part.start : part.end]) for part in parts[:lead]):
         return 0, 0, 0
-    row = scanned.statements[lead - 1].end_row + 1 if lead else 1
-    for statement, part in zip(scanned.statements[lead:], parts[lead:], strict=True):
-        if statement.kind == "import":
-            top = _TOP.match(part)
+    row = 1
+    if lead:
+        last = parts[lead - 1]
+        row = last.row + scan(text[last.start : last.end]).logical[-1].end_row  # behind its code, before comments
+    for part in parts[lead:]:
+        if part.kind == "import":
+            top = _TOP.match(text, part.start)
             third_party = top is not None and top[1] not in sys.stdlib_module_names
-            return statement.row, 0, 1 if third_party else 0
-        if not _STRING.match(part):
-            first = row if lead else statement.row
-            blank = first <= len(scanned.rows) and not _row(text, scanned, first).strip()
+            return part.row, 0, 1 if third_party else 0
+        if not _STRING.match(text, part.start):
+            first = row if lead else part.row
+            blank = first <= len(source.rows) and not source.line(first).strip()
             return first, 1 if lead else 0, 0 if blank else 1
-    return (row, 1, 0) if lead and row <= len(scanned.rows) else (0, 0, 0)
-
-
-def _lines(text: str, scanned: Scan, statement: Statement) -> str:
-    end = scanned.rows[statement.end_row] if statement.end_row < len(scanned.rows) else len(text)
-    return text[scanned.rows[statement.row - 1] : end]
-
-
-def _row(text: str, scanned: Scan, row: int) -> str:
-    end = scanned.rows[row] if row < len(scanned.rows) else len(text)
-    return text[scanned.rows[row - 1] : end]
+    return (row, 1, 0) if lead and row <= len(source.rows) else (0, 0, 0)

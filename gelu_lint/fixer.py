@@ -7,7 +7,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gelu_lint.engine import WHOLE, judge, summarise
+from gelu_lint.engine import judge, summarise
 from gelu_lint.imports import import_edit, line
 from gelu_lint.model import Edit, FileSummary, Finding, Need, Project
 from gelu_lint.source import Source, decode
@@ -32,7 +32,7 @@ def fix(source: Source, project: Project, codes: Sequence[str], delta: float, un
     first = judge(summarise(source), project, codes)
     if not any(_applies(finding, delta, unsafe) for finding in first):
         return Fixed(source.text, 0, tuple(first))
-    summary = summarise(source, WHOLE)
+    summary = summarise(source, complete=True)
     faults = summary.faults
     if any(fault.message.startswith("file skipped") for fault in faults):
         return Fixed(source.text, 0, tuple(first), "it does not parse as a whole")
@@ -43,7 +43,7 @@ def fix(source: Source, project: Project, codes: Sequence[str], delta: float, un
         if text == current.text:
             break
         current = decode(source.path, source.encode(text))
-        summary = summarise(current, WHOLE)
+        summary = summarise(current, complete=True)
         if len(summary.faults) > len(faults) or (_compiles(source.text) and not _compiles(text)):
             return Fixed(source.text, 0, tuple(first), "the fixed text would not parse; please report this")
         found = judge(summary, project, codes)

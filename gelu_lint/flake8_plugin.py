@@ -44,6 +44,8 @@ class Plugin:
     def _wanted(self) -> bool:
         """Whether any code of ours can be shown."""
         chosen = self.select + self.extend
+        if any("GEL".startswith(code) for code in self.ignore) and not any("GEL" in code for code in chosen):
+            return False
         return not self.select or any(code.startswith("GEL") or "GEL".startswith(code) for code in chosen)
 
     def _findings(self, text: str) -> Iterator[tuple[int, int, str, type[Plugin]]]:

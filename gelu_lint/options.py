@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from gelu_lint.discover import DEFAULT_EXCLUDE
 
@@ -16,25 +15,31 @@ _REPORTS = os.path.join(os.path.dirname(__file__), "reports")
 FORMATS = tuple(sorted({entry.split(".")[0] for entry in os.listdir(_REPORTS) if not entry.startswith("_")}))
 
 
-class Option(NamedTuple):
+class Option:
     """One option.
 
     kind      codes, list, flag, choice, text, integer, number, version or table (of lists, config only)
     config    whether [tool.gelu-lint] takes it; ``commands`` are the commands that take it as --name
     """
 
-    name: str
-    kind: str
-    default: object
-    help: str
-    commands: tuple[str, ...] = ()
-    config: bool = True
-    choices: tuple[str, ...] = ()
-    metavar: str = ""
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        default: object,
+        help: str,
+        commands: tuple[str, ...] = (),
+        config: bool = True,
+        choices: tuple[str, ...] = (),
+        metavar: str = "",
+    ) -> None:
+        self.name, self.kind, self.default, self.help = name, kind, default, help
+        self.commands, self.config, self.choices, self.metavar = commands, config, choices, metavar
 
 
 _LINT = ("check", "fix")
 _READ = ("check", "fix", "inventory")
+_FACTS = ("check", "inventory")
 
 OPTIONS = (
     Option("select", "codes", (), "codes or prefixes to run; GEL means all, opt-in rules too", _LINT, metavar="CODES"),
@@ -60,6 +65,9 @@ OPTIONS = (
     Option("unsafe-fixes", "flag", False, "apply every fix, whatever it changes", ("fix",), config=False),
     Option("stdin-filename", "text", "", "read standard input, as the file of this name", _READ, config=False,
            metavar="FILE"),
+    Option("cache", "flag", True, "remember what is found in directories from run to run", _FACTS),
+    Option("cache-dir", "text", ".gelu_lint_cache", "where to remember it, below the project's root", _FACTS,
+           metavar="DIR"),
     Option("jobs", "integer", 0, "worker processes; 0 means one a core", _READ, config=False, metavar="N"),
     Option("config", "text", "", "read this pyproject.toml instead of the nearest one", (*_READ, "config"),
            config=False, metavar="FILE"),

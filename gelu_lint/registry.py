@@ -7,17 +7,26 @@ import importlib
 import os
 
 from gelu_lint import rules
-from gelu_lint.rule import Rule
+
+TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
+if TYPE_CHECKING:
+    from gelu_lint.rule import Rule
 
 
 @functools.cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, by code."""
-    names = {
-        entry.split(".")[0] for folder in rules.__path__ for entry in os.listdir(folder) if entry.startswith("gel")
-    }
-    found = [importlib.import_module(f"gelu_lint.rules.{name}").RULE for name in names]
+    found = [importlib.import_module(f"gelu_lint.rules.{name}").RULE for name in _names()]
     return tuple(sorted(found, key=lambda rule: rule.code))
+
+
+def all_codes() -> tuple[str, ...]:
+    """The code of every rule, with none of them loaded: the name of its file begins with it."""
+    return tuple(sorted(name.partition("_")[0].upper() for name in _names()))
+
+
+def _names() -> set[str]:
+    return {entry.split(".")[0] for folder in rules.__path__ for entry in os.listdir(folder) if entry.startswith("gel")}
 
 
 def rule(code: str) -> Rule | None:

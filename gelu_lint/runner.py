@@ -4,57 +4,98 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from gelu_lint.config import Settings, check_codes, forget, project_root, settings_for
 from gelu_lint.discover import discover, matches
-from gelu_lint.model import FileSummary, Finding, Project, Site
 from gelu_lint.screen import passes
 from gelu_lint.source import Source, Unreadable, decode, from_text, read_bytes
+
+TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from gelu_lint.cache import Entry
+    from gelu_lint.model import FileSummary, Finding, Project, Site
 
 #: Kinds of files that hooks hand over and that no recogniser reads; they are passed over, not mistaken for Python.
 _OTHER_KINDS = (".ipynb", ".json", ".yaml", ".yml", ".toml", ".md", ".onnx")
 
-#: Fewer files than this are judged in this process: a pool costs more than it saves.
-_POOL_FROM = 9
-_CHUNK = 4
+#: Fewer files than this are judged in this process: workers cost more than they save.
+_WORKERS_FROM = 9
+#: So many files are screened by the workers, too.
+_MANY = 200
 
 _CANNOT_PARSE = "GEL900"
 
 
-class Outcome(NamedTuple):
-    """What came of one file. ``excerpts`` are the rows that its findings show.
+class Outcome:
+    """What came of one file.
 
-    ``text`` is what fixes make of ``before``, the bytes that were read; None if nothing. ``reason`` says why they were
-    not applied.
+    ``excerpts`` are the rows that its findings show. ``text`` is what fixes make of ``before``, the bytes that were
+    read; None if nothing. ``gone`` counts the findings that fixes end, ``reason`` says why they were not applied.
     """
 
-    path: str
-    findings: tuple[Finding, ...] = ()
-    sites: tuple[Site, ...] = ()
-    excerpts: tuple[tuple[int, str], ...] = ()
-    before: bytes = b""
-    text: str | None = None
-    gone: int = 0
-    reason: str = ""
+    __slots__ = ("before", "excerpts", "findings", "gone", "path", "reason", "sites", "text")
+
+    def __init__(
+        self,
+        path: str,
+        findings: tuple[Finding, ...] = (),
+        sites: tuple[Site, ...] = (),
+        excerpts: tuple[tuple[int, str], ...] = (),
+        before: bytes = b"",
+        text: str | None = None,
+        gone: int = 0,
+        reason: str = "",
+    ) -> None:
+        self.path, self.findings, self.sites, self.excerpts = path, findings, sites, excerpts
+        self.before, self.text, self.gone, self.reason = before, text, gone, reason
 
 
-class Run(NamedTuple):
+class Run:
     """A whole run. ``problems`` are messages about paths that could not be used at all, ``passed_over`` files of kinds
     that nothing reads yet."""
 
-    outcomes: tuple[Outcome, ...]
-    files: int
-    problems: tuple[str, ...]
-    settings: Settings
-    passed_over: tuple[str, ...] = ()
+    __slots__ = ("files", "outcomes", "passed_over", "problems", "settings")
+
+    def __init__(
+        self,
+        outcomes: tuple[Outcome, ...],
+        files: int,
+        problems: tuple[str, ...],
+        settings: Settings,
+        passed_over: tuple[str, ...] = (),
+    ) -> None:
+        self.outcomes, self.files, self.problems = outcomes, files, problems
+        self.settings, self.passed_over = settings, passed_over
 
 
-class _Task(NamedTuple):
-    path: str
-    settings: Settings
-    action: str
+class _Task:
+    """One file to read, and what to do with it. ``remember`` asks for what a cache must know."""
+
+    __slots__ = ("action", "path", "remember", "settings")
+
+    def __init__(self, path: str, settings: Settings, action: str, remember: bool = False) -> None:
+        self.path, self.settings, self.action, self.remember = path, settings, action, remember
+
+
+class _Done:
+    """What a worker gives: the outcome of a file, None for one that does not matter.
+
+    ``state`` is what a cache knows it by, its time, size and digest, None if it is not to be remembered; ``summary``
+    are its facts.
+    """
+
+    __slots__ = ("outcome", "state", "summary")
+
+    def __init__(
+        self,
+        outcome: Outcome | None,
+        state: tuple[int, int, str] | None = None,
+        summary: FileSummary | None = None,
+    ) -> None:
+        self.outcome, self.state, self.summary = outcome, state, summary
 
 
 def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progress: Callable[[int, int], None]) -> Run:
@@ -86,19 +127,14 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
                      for path, hint in found.missing]  # fmt: skip
         for path, reason in found.unreadable:
             outcomes.append(_unreadable(_Task(path, own, action), f"cannot read: {reason}"))
-    tasks = []
     other = [name for name in names.values() if name.lower().endswith(_OTHER_KINDS)]
     files = sorted(set(names.values()) - set(other), key=lambda name: name.replace(os.sep, "/"))
-    for name in files:
-        task = _Task(name, _settings_of(os.path.dirname(name) or ".", _frozen(overrides)), action)
-        try:
-            if passes(read_bytes(name, task.settings.values["max-file-size"])):
-                tasks.append(task)
-        except Unreadable as fault:
-            outcomes.append(_unreadable(task, fault.message))
-    for index, outcome in enumerate(_spread(tasks, overrides.get("jobs") or _cores())):
-        outcomes.append(outcome)
-        progress(index + 1, len(tasks))
+    cache = _cache(paths, settings, action)
+    tasks = [
+        _Task(name, _settings_of(os.path.dirname(name) or ".", _frozen(overrides)), action, cache is not None)
+        for name in files
+    ]
+    outcomes += _all(tasks, cache, overrides.get("jobs", 0), progress)
     outcomes.sort(key=lambda outcome: outcome.path.replace(os.sep, "/"))
     return Run(tuple(outcomes), len(files), tuple(problems), settings, tuple(other))
 
@@ -111,7 +147,8 @@ def run_text(path: str, data: bytes, overrides: Mapping[str, Any], action: str) 
     skip = skip or (settings.values["force-exclude"] and matches(path, settings.exclude, settings.root))
     if skip or not passes(data):
         return Run((), 0 if skip else 1, (), settings)
-    return Run((_guarded(_Task(path, settings, action), data),), 1, (), settings)
+    outcome = _guarded(_Task(path, settings, action), data).outcome
+    return Run((outcome,) if outcome is not None else (), 1, (), settings)
 
 
 def findings_for_text(path: str, text: str, overrides: Mapping[str, Any]) -> list[Finding]:
@@ -128,7 +165,7 @@ def findings_for_text(path: str, text: str, overrides: Mapping[str, Any]) -> lis
 def _forget() -> None:
     forget()
     _settings_of.cache_clear()
-    _declared.cache_clear()
+    _project_of.cache_clear()
 
 
 def _frozen(overrides: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -139,9 +176,9 @@ def _frozen(overrides: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 def _settings_of(directory: str, overrides: tuple[tuple[str, Any], ...]) -> Settings:
     settings = settings_for(directory, dict(overrides))
     if _names_codes(settings):
-        from gelu_lint.registry import all_rules
+        from gelu_lint.registry import all_codes
 
-        check_codes(settings, [rule.code for rule in all_rules()])
+        check_codes(settings, all_codes())
     return settings
 
 
@@ -149,88 +186,220 @@ def _names_codes(settings: Settings) -> bool:
     return any(settings.values[name] for name in ("select", "extend-select", "ignore", "per-file-ignores"))
 
 
-def _cores() -> int:
+def _jobs() -> int:
     """Worker processes to use where nobody says: none of our own under pre-commit, which runs several of us."""
-    return 1 if os.environ.get("PRE_COMMIT") else os.cpu_count() or 1
+    if os.environ.get("PRE_COMMIT"):
+        return 1
+    from gelu_lint.workers import cores
+
+    return cores()
 
 
-def _spread(tasks: list[_Task], jobs: int) -> Iterator[Outcome]:
-    """The outcome of each task, in order, from this process or from workers."""
-    if len(tasks) < _POOL_FROM or jobs < 2:
-        yield from map(_work, tasks)
-        return
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    done = 0
-    try:
-        with ProcessPoolExecutor(min(jobs, len(tasks)), initializer=_die_silently) as pool:
-            try:
-                for outcome in pool.map(_work, tasks, chunksize=_CHUNK):
-                    yield outcome
-                    done += 1
-            except KeyboardInterrupt:
-                _stop_workers()
-                raise
-    except BrokenProcessPool:  # a worker crashed or was killed: find the file that does it
-        yield from map(_alone, tasks[done:])
+def _cache(paths: Sequence[str], settings: Settings, action: str) -> _Memory | None:
+    """What earlier runs know, for runs over directories."""
+    if not settings.values["cache"] or action == "fix" or not any(os.path.isdir(path) for path in paths):
+        return None
+    return _Memory(os.path.join(settings.root, settings.values["cache-dir"]), settings.root)
 
 
-def _die_silently() -> None:
-    """Ctrl-C reaches every process of the terminal; only the main one has something to say."""
-    import signal
+def _all(
+    tasks: list[_Task], cache: _Memory | None, jobs: int, progress: Callable[[int, int], None]
+) -> Iterator[Outcome]:
+    """The outcomes of the files that matter, in any order."""
+    waiting = []
+    for task in tasks:
+        known = cache.known(task) if cache is not None else None
+        if known is None:
+            waiting.append(task)
+        elif known.outcome is not None:
+            yield known.outcome
+    for done, (task, result) in enumerate(_spread(waiting, cache, jobs), len(tasks) - len(waiting) + 1):
+        progress(done, len(tasks))
+        if cache is not None and result.state is not None:
+            cache.put(task, result)
+        if result.outcome is not None:
+            yield result.outcome
+    if cache is not None:
+        cache.save()
 
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
+class _Memory:
+    """What earlier runs know of the files of a run."""
 
-def _stop_workers() -> None:
-    """Without this, leaving a pool waits for all that was handed to it."""
-    from multiprocessing import active_children
+    def __init__(self, directory: str, root: str) -> None:
+        from gelu_lint.cache import Cache, fingerprint
 
-    for child in active_children():
-        child.terminate()
+        self._cache = Cache(directory, fingerprint())
+        self._here, self._root = os.path.join(os.getcwd(), ""), os.path.join(root, "")
 
+    def _name(self, path: str) -> str:
+        """The same wherever the run was started, and wherever the project lies."""
+        path = path if os.path.isabs(path) else self._here + path
+        return path[len(self._root) :] if path.startswith(self._root) else path
 
-def _alone(task: _Task) -> Outcome:
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    with ProcessPoolExecutor(1, initializer=_die_silently) as pool:
+    def known(self, task: _Task) -> _Done | None:
+        """What comes of a file that looks unchanged; None where it must be read."""
         try:
-            return pool.submit(_work, task).result()
-        except BrokenProcessPool:
-            return _unreadable(task, "the process that read it died (a crash, or out of memory)")
+            info = os.stat(task.path)
+        except OSError:
+            return None
+        entry = self._cache.known(self._name(task.path), info.st_mtime_ns, info.st_size)
+        if entry is None or info.st_size > task.settings.values["max-file-size"]:
+            return None
+        return _recalled(task, entry)
+
+    def same(self, task: _Task, digest: str) -> _Done | None:
+        """What comes of a file that holds what it held."""
+        entry = self._cache.same(self._name(task.path), digest)
+        return _recalled(task, entry) if entry is not None else None
+
+    def put(self, task: _Task, result: _Done) -> None:
+        if result.state is not None:
+            self._cache.put(self._name(task.path), *result.state, result.summary)
+
+    def save(self) -> None:
+        self._cache.save()
 
 
-def _work(task: _Task) -> Outcome:
+def _recalled(task: _Task, entry: Entry) -> _Done | None:
+    if entry.clean:
+        return _Done(None)
     try:
+        summary = entry.summary(task.path)
+    except ValueError:
+        return None  # corrupt
+    return _judged(task, summary)
+
+
+def _spread(tasks: list[_Task], cache: _Memory | None, jobs: int) -> Iterator[tuple[_Task, _Done]]:
+    """Each task and what came of it, from this process or, where that pays, from workers: first who passes the screen,
+    then what they hold."""
+    jobs = jobs or (_jobs() if len(tasks) >= _WORKERS_FROM else 1)
+    waiting: list[_Task] = []
+    for task, done in _each(_screened, tasks, cache, jobs if len(tasks) >= _MANY else 1):
+        if done is not None:
+            yield task, done
+            continue
+        waiting.append(task)
+        if len(waiting) == _WORKERS_FROM and jobs > 1:
+            _warm()  # beside the workers that screen, and once for those that come
+    yield from _each(_work, waiting, cache, jobs if len(waiting) >= _WORKERS_FROM else 1)  # type: ignore[misc]
+
+
+def _each(
+    work: Callable[[_Task, _Memory | None], _Done | None], tasks: list[_Task], cache: _Memory | None, jobs: int
+) -> Iterator[tuple[_Task, _Done | None]]:
+    if jobs < 2:
+        for task in tasks:
+            yield task, work(task, cache)
+        return
+    from gelu_lint.workers import alone, spread
+
+    known = functools.partial(_with, work, cache)
+    left = dict(enumerate(tasks))
+    for number, result in spread(known, tasks, jobs):
+        yield left.pop(number), result
+    for task in left.values():  # a worker died: find the file that does it
+        for _, result in alone(known, task):
+            yield task, result
+            break
+        else:
+            yield task, _Done(_unreadable(task, "the process that read it died (a crash, or out of memory)"))
+
+
+def _with(work: Callable[[_Task, _Memory | None], _Done | None], cache: _Memory | None, task: _Task) -> _Done | None:
+    return work(task, cache)
+
+
+def _warm() -> None:
+    """Load what judges files, for the workers to inherit."""
+    import gc
+
+    from gelu_lint.engine import load
+    from gelu_lint.registry import all_rules
+
+    load()
+    all_rules()
+    gc.freeze()
+
+
+def _screened(task: _Task, cache: _Memory | None) -> _Done | None:
+    """What comes of a file without a closer look, None if it needs one."""
+    opened = _opened(task, cache)
+    if isinstance(opened, _Done):
+        return opened
+    data, state = opened
+    return None if passes(data) else _Done(None, state)
+
+
+def _work(task: _Task, cache: _Memory | None) -> _Done:
+    """What comes of a file that has passed the screen."""
+    opened = _opened(task, cache)
+    if isinstance(opened, _Done):
+        return opened
+    data, state = opened
+    done = _guarded(task, data)
+    done.state = state if done.summary is not None else None
+    return done
+
+
+def _opened(task: _Task, cache: _Memory | None) -> _Done | tuple[bytes, tuple[int, int, str] | None]:
+    """What a file holds and what a cache must know of it, or what comes of it if that is known."""
+    state = None
+    try:
+        info = os.stat(task.path) if task.remember else None
         data = read_bytes(task.path, task.settings.values["max-file-size"])
     except Unreadable as fault:
-        return _unreadable(task, fault.message, fault.row)
-    return _guarded(task, data)
+        return _Done(_unreadable(task, fault.message, fault.row))
+    except OSError as fault:
+        return _Done(_unreadable(task, f"cannot read: {fault.strerror or fault}"))
+    if info is not None:
+        from gelu_lint.cache import digest
+
+        state = (info.st_mtime_ns, info.st_size, digest(data))
+        known = cache.same(task, state[2]) if cache is not None else None
+        if known is not None:
+            known.state = state
+            return known
+    return data, state
 
 
-def _guarded(task: _Task, data: bytes) -> Outcome:
-    """The outcome of one file; a fault of ours costs that file, never the run."""
+def _guarded(task: _Task, data: bytes) -> _Done:
+    """What comes of one file; a fault of ours costs that file, never the run."""
     try:
         return _done(task, data)
     except Unreadable as fault:
-        return _unreadable(task, fault.message, fault.row)
+        return _Done(_unreadable(task, fault.message, fault.row))
     except Exception as fault:
         reason = " ".join(f"{type(fault).__name__}: {fault}".split())
-        return _unreadable(task, f"gelu-lint failed on it ({reason}); please report this")
+        return _Done(_unreadable(task, f"gelu-lint failed on it ({reason}); please report this"))
 
 
-def _done(task: _Task, data: bytes) -> Outcome:
-    from gelu_lint.engine import judge, summarise
-
+def _done(task: _Task, data: bytes) -> _Done:
     source = decode(task.path, data)
-    codes, project = _codes(task), _project(task)
     if task.action == "fix":
-        return _fixed(task, source, codes, project)
-    summary = summarise(source)
-    found = tuple(judge(summary, project, codes))
-    return Outcome(task.path, found, summary.sites, _excerpts(source, found))
+        return _Done(_fixed(task, source, _codes(task), _project(task)))
+    from gelu_lint.engine import summarise
+
+    return _judged(task, summarise(source), source)
+
+
+def _judged(task: _Task, summary: FileSummary, source: Source | None = None) -> _Done:
+    """What the rules make of the facts of a file; its text is read again where it is to be shown and not at hand."""
+    if not (summary.sites or summary.uses or summary.directives or summary.faults):
+        return _Done(None, summary=summary)
+    from gelu_lint.engine import judge
+
+    found = tuple(judge(summary, _project(task), _codes(task)))
+    excerpts: tuple[tuple[int, str], ...] = ()
+    if found and task.settings.values["output-format"] == "text":
+        try:
+            source = source or decode(task.path, read_bytes(task.path, task.settings.values["max-file-size"]))
+            excerpts = _excerpts(source, found)
+        except Unreadable:
+            pass  # it has just vanished
+    sites = summary.sites if task.action == "inventory" else ()
+    return _Done(Outcome(task.path, found, sites, excerpts) if found or sites else None, None, summary)
 
 
 def _fixed(task: _Task, source: Source, codes: tuple[str, ...], project: Project) -> Outcome:
@@ -256,17 +425,23 @@ def _unreadable(task: _Task, message: str, row: int = 1) -> Outcome:
 
 
 def _codes(task: _Task) -> tuple[str, ...]:
-    from gelu_lint.registry import enabled
-
     if task.action == "inventory":
         return (_CANNOT_PARSE,)
     settings = task.settings
-    codes = enabled(settings.codes("select"), settings.codes("extend-select"), settings.codes("ignore"))
-    if _CANNOT_PARSE not in codes and not _CANNOT_PARSE.startswith(settings.codes("ignore")):
-        codes += (_CANNOT_PARSE,)  # a file that was not read must not pass as clean, whatever is selected
+    codes = _enabled(settings.codes("select"), settings.codes("extend-select"), settings.codes("ignore"))
     for pattern, ignored in settings.values["per-file-ignores"].items():
         if matches(task.path, (pattern,), settings.root):
             codes = tuple(code for code in codes if not code.startswith(tuple(ignored)))
+    return codes
+
+
+@functools.cache
+def _enabled(select: tuple[str, ...], extend: tuple[str, ...], ignore: tuple[str, ...]) -> tuple[str, ...]:
+    from gelu_lint.registry import enabled
+
+    codes = enabled(select, extend, ignore)
+    if _CANNOT_PARSE not in codes and not _CANNOT_PARSE.startswith(ignore):
+        codes += (_CANNOT_PARSE,)  # a file that was not read must not pass as clean, whatever is selected
     return codes
 
 
@@ -279,20 +454,19 @@ def in_force(settings: Settings) -> tuple[tuple[str, ...], str]:
 
 def _project(task: _Task) -> Project:
     root = project_root(os.path.dirname(task.path) or ".")
-    declared = dict(_declared(root))
-    minimum = task.settings.values["min-torch"]
-    if minimum:
-        floor = tuple(int(part) for part in minimum.split(".") if part.isdigit())
-        declared["torch"] = (floor, *declared.get("torch", (None, None, True))[1:])
-    rows = tuple((name, *bounds) for name, bounds in sorted(declared.items()))
-    return Project(task.settings.policy, rows)
+    return _project_of(root, task.settings.policy, task.settings.values["min-torch"])
 
 
 @functools.cache
-def _declared(root: str) -> tuple[tuple[str, tuple[tuple[int, ...] | None, tuple[int, ...] | None, bool]], ...]:
+def _project_of(root: str, policy: str, minimum: str) -> Project:
+    from gelu_lint.model import Project
     from gelu_lint.requirements import declared
 
-    return tuple((name, (row.floor, row.ceiling, row.ceiling_open)) for name, row in declared(root).items())
+    bounds = {name: (row.floor, row.ceiling, row.ceiling_open) for name, row in declared(root).items()}
+    if minimum:
+        floor = tuple(int(part) for part in minimum.split(".") if part.isdigit())
+        bounds["torch"] = (floor, *bounds.get("torch", (None, None, True))[1:])
+    return Project(policy, tuple((name, *bound) for name, bound in sorted(bounds.items())))
 
 
 def _excerpts(source: Source, findings: Iterable[Finding]) -> tuple[tuple[int, str], ...]:

@@ -5,17 +5,137 @@ The needles are stated once; a test proves that every bad example of every rule 
 
 from __future__ import annotations
 
+import functools
 import re
+from keyword import kwlist, softkwlist
+
+TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: Lower-case words without which no rule can speak: the names, and the constants that only a GELU has. ``in`` on
 #: lowered bytes beats any regex alternation.
 NEEDLES = ("gelu", "geglu", "gaussianerrorlinear", "gaussian_error_linear", "0.0447", "0.4471", "1.702", "erf(")
 
 _BYTES = tuple(needle.encode() for needle in NEEDLES)
-_CODES = re.compile(rb"(?:noqa|gelu-lint).*\bgel")
+_MOST = 300  # needles of one file that are looked at one by one
+
+
+class _Rows:
+    """Patterns for the row around a needle, and the words with which a docstring may say that its code is a GELU.
+
+    Most files need none of them, so they are made when the first does.
+    """
+
+    def __init__(self) -> None:
+        from gelu_lint.claims import LEAD
+
+        option = rb"""(?:^|[\s(,{.]) ["']? (?:\w*(?:act|proj)\w*|default) ["']? \s* (?: (?::[^=]*)? = | : ) \s*"""
+        keywords = "|".join((*kwlist, *softkwlist, "type", "print", "exec")).lower().encode()
+        word = rb"\b(?!(?:%b)\b)[a-z_]\w*" % keywords
+        # With no space or bracket between two quotes they are those of one string: strings divide by nothing.
+        self.opened = re.compile(rb"""(["'])([\w.\-/@]*)$""")
+        self.closed = re.compile(rb"""([\w.\-/@]*)(["'])""")
+        # What stands before the quote, and after it, of a string that only sets an option which no rule reads
+        # (hidden_act="gelu",), picks from a table, or is quoted in prose (`"gelu"`).
+        self.before = re.compile(rb"(?: %b | ` | \[ ) $" % option, re.VERBOSE)
+        self.after = re.compile(rb"\s* (?: [,)}`] (?!\s*=) | \] (?!\s*=(?!=)) | \#.* | $ )", re.VERBOSE)
+        # What no code can hold outside strings and comments: two names side by side, a comma before "and", a backtick.
+        self.prose = re.compile(rb"`|, (?:and|or)\b|%b +%b" % (word, word))
+        self.word = re.compile(rb"[a-z]+")
+        self.part = re.compile(rb"\w")  # beside a needle: it is but a part of a name
+        self.relative = re.compile(rb"^from[ \t]+\.[\w.]*[ \t]+import[ \t]+(\([^()]*\)|[^\n(\\;]*)$", re.MULTILINE)
+        self.identifier = re.compile(rb"\w+")
+        self.called = re.compile(rb"([a-z_]\w*)\(")
+        self.defines = re.compile(rb"\s*(?:def|class|async|@|del|global|nonlocal)\b|.*\b(?:lambda|as|def|class)\b|\s*@")
+        self.lead = frozenset(word.encode() for word in LEAD)
+
+
+@functools.cache
+def _rows() -> _Rows:
+    return _Rows()
 
 
 def passes(data: bytes) -> bool:
     """Whether a file with these bytes may hold a site, a use or a directive of ours."""
     lowered = data.lower()
-    return any(needle in lowered for needle in _BYTES) or (b"noqa" in lowered and bool(_CODES.search(lowered)))
+    found = _found(lowered)
+    if found and not _elsewhere(lowered, _marks(lowered, found)):
+        return True
+    directed = b"noqa" in lowered or b"gelu-lint" in lowered
+    return directed and re.search(rb"(?:noqa|gelu-lint).*\bgel", lowered) is not None
+
+
+def marks(lowered: bytes) -> Iterator[int]:
+    """Where in lower-case bytes a needle stands that may matter: not in a comment row, nor in an idle string."""
+    return _marks(lowered, _found(lowered))
+
+
+def _found(lowered: bytes) -> list[bytes]:
+    return [needle for needle in _BYTES if needle in lowered]
+
+
+def _marks(lowered: bytes, needles: list[bytes]) -> Iterator[int]:
+    count = 0
+    for needle in needles:
+        at = lowered.find(needle)
+        while at >= 0:
+            count += 1
+            if count > _MOST or not _idle(lowered, at, len(needle)):
+                yield at
+            at = lowered.find(needle, at + len(needle))
+
+
+def _idle(lowered: bytes, at: int, length: int) -> bool:
+    """Whether the needle at an offset says nothing: in a comment, in a string that no rule reads, in prose."""
+    start, end = lowered.rfind(b"\n", 0, at) + 1, lowered.find(b"\n", at)
+    row = lowered[start : end if end >= 0 else len(lowered)]
+    at -= start
+    before = row[:at]
+    comment = before.find(b"#")
+    if comment >= 0 and not _quoted(before[:comment]):
+        return b"gelu-lint" not in row[comment:]
+    rows = _rows()
+    if not _quoted(row):
+        # All of the row is code, or none of it. A docstring may say with it that its code is a GELU.
+        if comment >= 0 or b"#" in row or b"{" in row or not rows.prose.search(row):
+            return False
+        around = row[max(0, at - 1) : at] + row[at + length : at + length + 1]
+        return bool(rows.part.search(around)) or not rows.lead.issuperset(rows.word.findall(before))
+    opened, closed = rows.opened.search(before), rows.closed.match(row, at)
+    if opened is None or closed is None or opened[1] != closed[2]:
+        return False
+    if b"/" in opened[2] + closed[1]:
+        return True  # a path, or the name of a checkpoint
+    return bool(rows.before.search(before[: opened.start()])) and bool(rows.after.match(row[closed.end() :]))
+
+
+def _elsewhere(lowered: bytes, marked: Iterator[int]) -> bool:
+    """Whether these offsets hold imports from the package around and calls of what these import, and no more.
+
+    What that is, the file does not say.
+    """
+    spans: list[tuple[int, int]] = []
+    names: set[bytes] = set()
+    rows: _Rows | None = None
+    for at in marked:
+        if rows is None:
+            rows = _rows()
+            for statement in rows.relative.finditer(lowered):
+                if b" as " not in statement[0] and b"#" not in statement[0]:
+                    spans.append(statement.span())
+                    names.update(rows.identifier.findall(statement[1]))
+        if any(start <= at < end for start, end in spans):
+            continue
+        start = at
+        while lowered[start - 1 : start].isalnum() or lowered[start - 1 : start] in (b"_", b"."):
+            start -= 1
+        called = rows.called.match(lowered, start)
+        row = lowered[lowered.rfind(b"\n", 0, start) + 1 : start]
+        if called is None or called[1] not in names or rows.defines.match(row) is not None:
+            return False
+    return True
+
+
+def _quoted(row: bytes) -> bool:
+    return b'"' in row or b"'" in row

@@ -1,55 +1,707 @@
-"""A text with only those top-level statements left that can matter, so that little of it need be parsed.
+"""A text with only those lines left that can matter, so that little of it need be parsed.
 
-What a statement binds and what it loads is over-approximated from its words: one statement too many costs time, one
+A line matters if a needle stands in it, or a name that was given to what a needle names. With it stay the headers of
+the blocks around it and whatever binds the names that it loads. All of a function stays that types a formula or is
+named for a GELU. What a line binds and loads is over-approximated from its words: one line too many costs time, one
 too few would change a finding.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Callable
-from keyword import kwlist
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
-from gelu_lint.scan import Logical, Scan, Statement
+from gelu_lint.claims import backward, claim, claim_of_text
+from gelu_lint.lines import FIELDS, SILENT, WORD, Lines, code, loads, members, targets, words
+from gelu_lint.outline import Part, outline
+from gelu_lint.scan import Comment, Logical, Scan, scan
+from gelu_lint.screen import NEEDLES, marks
 
 
 class Skeleton(NamedTuple):
-    """What is left of a text, row for row where it was."""
+    """What is left of a text: rows as they were, the others left out.
 
-    text: str  # rows kept are as they were, the others empty; a lone \r became \n
-    skipped: tuple[tuple[int, int, str], ...]  # (row, end_row, reason) of what would be kept but is out of bounds
-    kept: int  # rows kept
+    origin    for each row of ``text`` its row in the whole
+    logical   the logical lines, comments that may be directives, and joined rows of the parts that something is left of
+    skipped   (row, end_row, reason) of what would be kept but is out of bounds
+    parts     the top-level statements of the whole text
+    """
+
+    text: str
+    origin: tuple[int, ...]
+    logical: tuple[Logical, ...]
+    comments: tuple[Comment, ...]
+    joins: tuple[tuple[int, int], ...]
+    skipped: tuple[tuple[int, int, str], ...]
+    parts: tuple[Part, ...]
 
 
-_WORD = re.compile(r"[^\W\d]\w*")
-_KEYWORDS = frozenset(kwlist)
+#: Up to so many rows a text is not worth taking lines out of its statements.
+SMALL = 100
+#: Up to so many lines a function or class that is only referred to may be what computes an activation.
+_SHORT = 20
+#: A text of more rows that cannot be told into statements is not parsed at all.
+LONGEST = 6_000
+
 _LONE_CR = re.compile(r"\r(?!\n)")
-_NOT_END = re.compile(r"[^\r\n]+")
-_NAME = re.compile(r"[\s\\]*(?:async[\s\\]+)?(?:def|class)[\s\\]+(\w+)")
-_INNER_GLOBAL = re.compile(r"[:;][ \t\f]*global\b(?:[^;\n\\]|\\\r?\n)*")
-# `a = …`, `a, *b = …`, `a: T = …`; whatever else has an equals sign may bind by other means.
-_ASSIGNMENT = re.compile(r"(?:[\w\s,*]+|\w+\s*:[^=]*)=(?!=)")
-_TARGETS = re.compile(r".*(?<![=!<>:+\-*/%@&|^])=(?!=)", re.DOTALL)
-
-# What may give a callable another name: `… as G`, `G = nn.GELU`, `G = getattr(nn, "GELU")`, `class G(nn.GELU)`.
-_ALIAS = re.compile(
-    r"""\bas\s+(\w+) | ^[ \t\f]*(?:class\s+(\w+)\s*\( | ([\w\s,]+(?::[^=]*)?)=\s*(?:[\w.,\s()]*$|.*\bgetattr\b))""",
-    re.VERBOSE | re.MULTILINE,
-)
-
-# In a line without f-strings this finds the comments and strings exactly; what may be an f-string shows by its quote.
-_SILENT = re.compile(
-    r"""\#[^\n]*
-    | \"\"\"[^"\\]*(?:(?:\\\r?.|"(?!""))[^"\\]*)*\"\"\" | "[^"\\\n]*(?:\\\r?.[^"\\\n]*)*"
-    | '''[^'\\]*(?:(?:\\\r?.|'(?!''))[^'\\]*)*''' | '[^'\\\n]*(?:\\\r?.[^'\\\n]*)*'
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-_FIELDS = re.compile(r"""[fFtT][rR]?['"]""")
-
+_FORMULA = re.compile(r"\b(?:erfc?|exp|expm1|cdf|ndtr|[tT]anh|tanh_|erf_)\(|\b0?\.0447|1\.702")
+_BY_ERF = re.compile(r"\b(?:erfc?|ndtr)\(|\bnorm\.cdf\(")
+_NUMBERS = ("0.0447", "0.4471", "1.702", "erf(")
 #: What half precision shows by; a file is screened by the needles alone.
 HALF_WORDS = ("half()", "float16", "torch.half", "autocast", "fp16", "precision=16", '"16-', "'16-")
-_BY_ERF = re.compile(r"\b(?:erfc?|ndtr)\(|\bnorm\.cdf\(")
-_FORMULA = re.compile(r"\b(?:erfc?|exp|expm1|cdf|ndtr|[tT]anh|tanh_|erf_)\(|\b0?\.0447|1\.702")
+_BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
+#: Tests that ask what is there, before which a block may be left.
+_ASKS = re.compile(
+    r"hasattr|getattr|\bdir\b|version|torch_[gl][et]|\b_?(?:HAS|HAVE|IS|SUPPORTS?|WITH)(?:_|\b)|_[GL][ET]_?"
+)
+_STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
+#: A line that is nothing but a string, and perhaps a comment.
+_ALONE = re.compile(rf"\s*[rRbBuU]{{0,2}}(?!\#)(?:{SILENT.pattern})\s*(?:\#[^\n]*)?\s*", re.DOTALL | re.VERBOSE)
+_NAME = re.compile(r"[\w.\- ]{1,60}")  # a string that may be the name of an activation
+_OPERATES = re.compile(r"[\w)\]]\s*(?:\*(?!\*)|/)|\b(?:mul|multiply|mul_|mul_rn|store|lambda)\b")
+#: What gives a name to a GELU: ``… as G``, ``G = nn.GELU``, ``G = getattr(nn, "GELU")``, ``class G(nn.GELU)``.
+_AS = re.compile(r"\bas\s+(\w+)")
+_ASSIGNED = re.compile(r"(?<![\w.])(\w+)[\s\\)\]]*=(?!=)")
+# What is bound to a call or an index is nothing that a fact can rest on, getattr and imports aside.
+_OPAQUE = re.compile(r"[\w)\]]\s*[(\[]|[{\[]")
+_ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
+_TRANSPARENT = re.compile(r"getattr|import")
+_TOP = re.compile(r"(?:from|import)\s+(\w+)")
+
+
+def whole(text: str, scanned: Scan) -> Skeleton:
+    """All of a text, but for what is out of bounds. ``scanned`` must be that of ``text``."""
+    text = _LONE_CR.sub("\n", text)
+    bones = _assembled(text, scanned.rows, [_Piece(text, scanned, 0, None)], True)
+    return bones._replace(parts=_parts(text, scanned))
+
+
+def skeleton(text: str, rows: Sequence[int], small: int = SMALL) -> Skeleton:
+    """What matters of a text whose rows start at ``rows``; all of it where its statements cannot be told apart.
+
+    In a text of up to ``small`` rows statements stay whole.
+
+    A simple line that is out of bounds becomes ``pass``; where a header or the first line of a statement is, all of
+    the statement goes. Raises nothing.
+    """
+    text = _LONE_CR.sub("\n", text)
+    parts = outline(text, rows)
+    selection = _Selection(text, rows, parts, small) if parts is not None else None
+    if selection is None or selection.unsure:
+        scanned = scan(text)
+        if not scanned.sure:
+            return whole(text, scanned) if len(rows) <= LONGEST else _nothing(len(rows))
+        selection = _Selection(text, rows, [*_parts(text, scanned)], small)
+    bones = _assembled(text, rows, selection.pieces(), False)
+    return bones._replace(parts=tuple(selection.parts))
+
+
+def _nothing(rows: int) -> Skeleton:
+    why = f"its statements cannot be told apart, and with {rows:,} rows it is too long to be read whole"
+    return Skeleton("", (), (), (), (), ((1, rows, why),), ())
+
+
+def _parts(text: str, scanned: Scan) -> tuple[Part, ...]:
+    """The statements that ``scan`` has found, as ``outline`` gives them."""
+    ends = (*scanned.rows, len(text))
+    return tuple(Part(ends[s.row - 1], ends[s.end_row], s.row, s.end_row, s.kind) for s in scanned.statements)
+
+
+_HEADER, _LIGHT, _FULL, _SEED = range(4)
+
+
+class _Cut:
+    """What is taken of one statement.
+
+    kept    by line: _HEADER (it stands there for others), _LIGHT (what its names stand for matters), _FULL (so does
+            what they compute) or _SEED (and what classes compute)
+    faint   lines whose names must not stand for anything, and these names
+    """
+
+    def __init__(self, scanned: Scan, lines: Lines, shift: int) -> None:
+        self.scanned, self.lines, self.shift = scanned, lines, shift
+        self.kept: dict[int, int] = {}
+        self.faint: dict[int, set[str]] = {}
+
+
+class _Piece(NamedTuple):
+    """Some lines of a stretch of text: by line what stands in its place, "" for itself; None: all of them.
+
+    ``shift`` is how many rows stand above the stretch.
+    """
+
+    text: str
+    scanned: Scan
+    shift: int
+    left: dict[int, str] | None
+
+
+class _Selection:
+    """Chooses the lines of one text."""
+
+    def __init__(self, text: str, rows: Sequence[int], parts: list[Part], small: int) -> None:
+        self._text, self._rows, self.parts = text, rows, parts
+        self._starts = [part.start for part in parts]
+        self._cuts: dict[int, _Cut] = {}
+        self._faint: dict[int, set[str]] = {}  # functions and classes that only hold a name
+        self._followed: set[tuple[int, int, str, int]] = set()
+        self._wanted: dict[str, int] = {}
+        self._aliases: set[tuple[int, int, str]] = set()
+        self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
+        self._queue: list[tuple[_Cut, int, int]] = []  # lines whose names are to be followed
+        self._binders: dict[str, list[int]] | None = None
+        self._small = len(rows) <= small
+        self._formula = False
+        self.unsure = False
+        self._select()
+
+    def _select(self) -> None:
+        latin = self._text.encode("latin-1", "replace").lower()
+        self._marks = [(at, "", False) for at in marks(latin)]
+        if not self._marks:
+            return
+        if any(word in self._text for word in ("erfc(", "ndtr(", "norm.cdf(")):
+            self._marks += [(match.start(), "", True) for match in _BY_ERF.finditer(self._text) if match[0] != "erf("]
+        self._marks.reverse()
+        self._drain()
+        if self._formula:
+            for word in HALF_WORDS:
+                at = self._text.find(word)
+                while at >= 0:
+                    place = self._place(at)
+                    if place is not None:
+                        self._keep(*place, _FULL)
+                    at = self._text.find(word, at + 1)
+            self._drain()
+        if self._cuts:
+            self._imports()
+
+    def _place(self, at: int) -> tuple[_Cut, int] | None:
+        """The line that holds an offset."""
+        p = bisect_right(self._starts, at) - 1
+        if p < 0:
+            return None
+        cut = self._cut(p)
+        i = cut.lines.row_of(bisect_right(self._rows, at))
+        return (cut, i) if i >= 0 else None
+
+    def _cut(self, p: int) -> _Cut:
+        cut = self._cuts.get(p)
+        if cut is None:
+            part = self.parts[p]
+            scanned = scan(self._text[part.start : part.end])
+            self.unsure = self.unsure or not scanned.sure or len(scanned.statements) > 1
+            lines = Lines(self._text, (*self._rows, len(self._text)), scanned.logical, part.row - 1)
+            cut = self._cuts[p] = _Cut(scanned, lines, part.row - 1)
+        return cut
+
+    # What a needle means where it stands
+
+    def _look(self, at: int, word: str = "", formula: bool = False) -> None:
+        """Keep what matters because of the needle at an offset, or of ``word``, which stands for one."""
+        place = self._place(at)
+        if place is None:
+            return
+        cut, i = place
+        lines = cut.lines
+        text = lines.text(i)
+        inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
+        quiet = next((q[0] for q in SILENT.finditer(text) if q.start() <= inside < q.end()), "")
+        if not quiet.startswith("#") and FIELDS.search(text):
+            quiet = ""  # code may stand in fields of strings
+        if quiet.startswith("#") or (quiet and word):
+            return
+        if quiet:
+            said = quiet.strip("\"'")
+            alone = _ALONE.match(text)
+            if alone is not None and alone.end() == len(text):
+                owner = lines.parents[i]
+                if owner >= 0 and i == owner + 1 and claim_of_text(said):
+                    self._whole(cut, owner)
+                return
+            if not _NAME.fullmatch(said) or not claim(said):
+                return
+        name = _identifier(text, inside)
+        formula = formula or (
+            not quiet and any(number in name or number in text[inside : inside + 7] for number in _NUMBERS)
+        )
+        if formula:
+            self._formula_at(cut, i)
+        elif lines.logical[i].word in ("import", "from"):
+            self._keep(cut, i, _HEADER)
+        elif lines.logical[i].word == "@":
+            self._keep(cut, i, _LIGHT)
+            for j in lines.group(i):
+                if lines.defines(j):
+                    self._whole(cut, j)
+        elif lines.defines(i):
+            self._definition(cut, i, text, inside)
+        elif lines.logical[i].word in ("if", "elif", "case") and lines.is_header(i):
+            self._whole(cut, i)
+        else:
+            plain = code(text)
+            light = not quiet and (bool(word) or not _OPERATES.search(plain)) and _used(plain, name)
+            self._keep(cut, i, _LIGHT if light else _SEED)
+        self._give(cut, i, text, formula)
+
+    def _formula_at(self, cut: _Cut, i: int) -> None:
+        """All of the function that a formula stands in; of a class with a backward, all of it."""
+        lines = cut.lines
+        self._formula = True
+        function = next(
+            (s for s in lines.enclosing(i, classes=False) if s >= 0 and lines.logical[s].word != "class"), -1
+        )
+        for owner in lines.enclosing(i, classes=True):
+            if any(backward(lines.defines(j)) for j in lines.below(owner) if lines.defines(j)):
+                self._whole(cut, owner)
+        if lines.defines(i) and lines.logical[i].word != "class":
+            function = i
+        if function >= 0:
+            self._whole(cut, function)
+        else:
+            self._keep(cut, i, _FULL)
+
+    def _definition(self, cut: _Cut, i: int, text: str, at: int) -> None:
+        """A function or class with a needle in its header: in its name, among its bases, or in a default."""
+        lines, name = cut.lines, cut.lines.defines(i)
+        is_class = lines.logical[i].word == "class"
+        in_name = at < text.find(name) + len(name)
+        if claim(name) or (is_class and any(backward(lines.defines(j)) for j in lines.below(i))):
+            self._whole(cut, i)
+        elif not is_class:
+            if in_name and backward(name):
+                self._whole(cut, i)
+            light = in_name or _used(code(text), _identifier(text, at))
+            self._keep(cut, i, _LIGHT if light else _FULL)
+        elif not in_name and len(lines.below(i)) <= _SHORT:
+            self._whole(cut, i)
+        elif not in_name:
+            self._definition_only(cut, i, _FULL)
+            for j in lines.below(i):
+                if "super(" in lines.text(j):
+                    self._keep(cut, j, _LIGHT)
+        else:
+            self._keep(cut, i, _LIGHT)
+
+    def _give(self, cut: _Cut, i: int, text: str, formula: bool) -> None:
+        """Look at what uses the names that a line gives to what a needle names."""
+        lines = cut.lines
+        if lines.defines(i) and lines.logical[i].word != "class":
+            return
+        given = {*_AS.findall(text)} if "as" in text else set()
+        scope = lines.scopes[i]
+        if "=" in text:
+            given |= _given(text, formula and scope < 0)
+        if lines.defines(i):
+            given.add(lines.defines(i))
+        for name in sorted(given):
+            key = (id(cut) if scope >= 0 else 0, scope, name)
+            if key in self._aliases or any(needle in name.lower() for needle in NEEDLES):
+                continue
+            self._aliases.add(key)
+            if scope < 0:
+                found = re.finditer(rf"\b{re.escape(name)}\b", self._text)
+                self._marks += [(match.start(), name, formula) for match in found]
+                continue
+            for j in lines.below(scope):
+                if name in WORD.findall(lines.text(j)) and j not in cut.kept:
+                    self._marks.append((self._offset(cut, j, name), name, formula))
+        held = targets(text) if formula else None
+        if held is not None and held[1] and scope >= 0:
+            for owner in lines.enclosing(i, classes=True):
+                for j in lines.below(owner):
+                    if not held[1].isdisjoint(members(lines.text(j))):
+                        self._formula_at(cut, j)
+
+    def _offset(self, cut: _Cut, i: int, name: str) -> int:
+        base = self._rows[cut.lines.logical[i].row + cut.shift - 1]
+        found = re.search(rf"\b{re.escape(name)}\b", cut.lines.text(i))
+        return base + (found.start() if found is not None else 0)
+
+    def _whole(self, cut: _Cut, header: int, level: int = _SEED) -> None:
+        """Keep a header with all that stands below it."""
+        for i in (header, *cut.lines.below(header)):
+            self._keep(cut, i, level)
+
+    def _keep(self, cut: _Cut, i: int, level: int) -> None:
+        before = cut.kept.get(i, -1)
+        if before >= level:
+            return
+        cut.kept[i] = level
+        lines = cut.lines
+        if before < 0:
+            for j in lines.group(i):
+                self._keep(cut, j, _HEADER)
+            if lines.parents[i] >= 0:
+                self._keep(cut, lines.parents[i], _HEADER)
+            if (
+                lines.defines(i)
+                and i + 1 < len(lines)
+                and _STRING.match(lines.text(i + 1))
+                and lines.parents[i + 1] == i
+            ):
+                self._keep(cut, i + 1, _HEADER)
+            if self._small:
+                for j in range(len(lines)):
+                    self._keep(cut, j, _SEED)
+        if level > _HEADER:
+            self._queue.append((cut, i, level))
+
+    # What names stand for
+
+    def _drain(self) -> None:
+        while self._marks or self._queue:
+            if self._marks:
+                self._look(*self._marks.pop())
+                continue
+            cut, i, level = self._queue.pop()
+            text = cut.lines.text(i)
+            for name in sorted(loads(text)):
+                self._follow(cut, i, name, level)
+            if level >= _FULL:
+                for name in sorted(members(text)):
+                    self._follow_member(cut, i, name)
+
+    def _follow(self, cut: _Cut, i: int, name: str, level: int) -> None:
+        """Keep what binds a name for the line that loads it."""
+        lines = cut.lines
+        key = (id(cut), lines.scopes[i], name, level)
+        if key in self._followed:
+            return
+        self._followed.add(key)
+        if lines.scopes[i] >= 0:
+            binding = lines.bindings[0].get(name, ())
+            for scope in lines.enclosing(i, classes=False):
+                for j in binding if scope >= 0 else ():
+                    if lines.scopes[j] == scope:
+                        self._bound(cut, j, name, level)
+                for j in lines.outer.get(name, ()):
+                    self._keep(cut, j, _HEADER)
+                    for k in binding:
+                        if lines.scopes[k] == lines.scopes[j]:
+                            self._keep(cut, k, _HEADER)
+        self._want(name, level)
+
+    def _bound(self, cut: _Cut, i: int, name: str, level: int) -> None:
+        """Keep a line that binds a name, or remember that it is nothing to rest on."""
+        lines = cut.lines
+        if lines.defines(i) == name:
+            follows = level == _SEED or (level == _FULL and lines.logical[i].word != "class")
+            if self._small or (follows and len(lines.below(i)) <= _SHORT):
+                self._whole(cut, i, _FULL)
+            elif level >= _FULL:
+                self._definition_only(cut, i, _HEADER)
+            else:
+                cut.faint.setdefault(i, set()).add(name)
+        elif i in lines.steps and level < _FULL:
+            pass
+        elif level >= _FULL or i in lines.loose or _stands(lines.text(i), lines.logical[i].word):
+            self._keep(cut, i, min(level, _FULL))
+        else:
+            cut.faint.setdefault(i, set()).add(name)
+
+    def _definition_only(self, cut: _Cut, i: int, level: int) -> None:
+        """Keep a header, and those of the methods by which a class behaves."""
+        self._keep(cut, i, level)
+        for j in cut.lines.below(i):
+            if cut.lines.scopes[j] == i and cut.lines.defines(j) in _BEHAVIOUR:
+                self._keep(cut, j, _HEADER)
+
+    def _follow_member(self, cut: _Cut, i: int, name: str) -> None:
+        """Keep what sets an attribute of the class around, and its method of that name."""
+        lines = cut.lines
+        for owner in lines.enclosing(i, classes=True):
+            key = (id(cut), owner, "." + name, _FULL)
+            if key in self._followed:
+                continue
+            self._followed.add(key)
+            names, attributes = lines.bindings
+            below = lines.below(owner)
+            for j in (*attributes.get(name, ()), *names.get(name, ())):
+                if j in below and (lines.scopes[j] == owner or (name in attributes and j in attributes[name])):
+                    self._bound(cut, j, name, _FULL)
+        self._want(name, _LIGHT, member=True)
+
+    def _want(self, name: str, level: int, member: bool = False) -> None:
+        """Keep what binds a name at the top level."""
+        if self._wanted.get(name, -1) >= level:
+            return
+        self._wanted[name] = level
+        if self._binders is None:
+            self._binders = self._index()
+        for p in self._binders.get(name, ()):
+            part = self.parts[p]
+            if member and part.kind != "simple":
+                continue
+            own = part.kind in ("def", "class") and _defined(self._text[part.start : part.end]) == name
+            if own and level < _FULL and p not in self._cuts:
+                self._faint.setdefault(p, set()).add(name)
+                continue
+            cut = self._cut(p)
+            if part.kind == "import":
+                self._keep(cut, 0, _HEADER)
+                continue
+            declared = cut.lines.outer.get(name, ())
+            for i in cut.lines.bindings[0].get(name, ()):
+                if cut.lines.scopes[i] < 0:
+                    self._bound(cut, i, name, level)
+                elif any(cut.lines.scopes[i] == cut.lines.scopes[j] for j in declared):
+                    self._keep(cut, i, _HEADER)
+            for i in declared:
+                self._keep(cut, i, _HEADER)
+            if part.kind == "simple" and (cut.lines.bindings[1] or _PATCHES.search(cut.lines.text(0))):
+                self._keep(cut, 0, min(level, _FULL))
+
+    def _index(self) -> dict[str, list[int]]:
+        """The parts that may bind a name at the top level, by name."""
+        found: dict[str, list[int]] = {}
+        for p, part in enumerate(self.parts):
+            for name in _part_binds(self._text[part.start : part.end], part.kind):
+                found.setdefault(name, []).append(p)
+        return found
+
+    def _imports(self) -> None:
+        """Keep imports of whatever a fix may use, and those that bind any name."""
+        known = _packages()
+        for p, part in enumerate(self.parts):
+            text = self._text[part.start : part.end]
+            if part.kind == "import":
+                found = _TOP.match(text)
+                if (found is not None and found[1] in known) or "*" in text or not known.isdisjoint(WORD.findall(text)):
+                    self._keep(self._cut(p), 0, _HEADER)
+            elif part.kind == "compound" and text.startswith("if") and "raise" in text and _ASKS.search(text):
+                cut = self._cut(p)
+                for i in range(len(cut.lines)):
+                    self._keep(cut, i, _HEADER)
+
+    def pieces(self) -> list[_Piece]:
+        """The parts that something is left of."""
+        found: list[_Piece] = []
+        for p in sorted({*self._cuts, *self._faint}):
+            part, cut = self.parts[p], self._cuts.get(p)
+            text = self._text[part.start : part.end]
+            names = self._faint.get(p, set())
+            if cut is not None and (cut.kept or cut.faint):
+                found.append(_Piece(text, cut.scanned, cut.shift, _left(cut)))
+            elif names:
+                line = Logical(1, 1, 0, "del", "")
+                found.append(_Piece(text, Scan((0,), (line,), (), (), (), True), part.row - 1, {0: _marker(names)}))
+        return found
+
+
+def _left(cut: _Cut) -> dict[int, str]:
+    """The lines of a statement that stay, and what stands in their place if not they: ``pass``, ``del name``."""
+    lines, kept = cut.lines, cut.kept
+    for i in range(len(lines)):
+        asks = lines.logical[i].word == "if" and i not in kept and _ASKS.search(lines.text(i))
+        if asks and any(k > i and lines.parents[k] == lines.parents[i] for k in kept):
+            for j in (*lines.group(i), i, *lines.below(i)):
+                kept.setdefault(j, _HEADER)
+    left = dict.fromkeys(kept, "")
+    for i, names in _markers(cut).items():
+        left[i] = _indent(lines.text(i)) + _marker(names)
+    for i in [*kept]:
+        if lines.is_header(i) and not any(j in left for j in lines.below(i)):
+            left[i + 1] = _indent(lines.text(i + 1)) + "pass"
+    return left
+
+
+def _markers(cut: _Cut) -> dict[int, set[str]]:
+    """Where names that are bound by nothing to rest on must be bound: everywhere if something else binds them, too, and
+    once if nothing that stays does."""
+    lines, kept = cut.lines, cut.kept
+    binding = lines.bindings[0] if cut.faint else {}
+    found: dict[int, set[str]] = {}
+    seen: set[tuple[int, str]] = set()
+    for i in sorted(cut.faint):
+        if i in kept:
+            continue
+        scope = lines.scopes[i]
+        for name in cut.faint[i]:
+            beside = [j for j in binding.get(name, ()) if j in kept and lines.scopes[j] == scope]
+            if not any(_stands(lines.text(j), lines.logical[j].word) for j in beside):
+                taken = bool(beside) or (scope >= 0 and _parameter(lines.text(scope), name))
+                if taken or (scope, name) in seen:
+                    continue
+            seen.add((scope, name))
+            at = i
+            while lines.parents[at] >= 0 and lines.parents[at] not in kept:
+                at = lines.parents[at]
+            found.setdefault(at, set()).add(name)
+    return found
+
+
+def _marker(names: set[str]) -> str:
+    """What binds names to nothing that anything is known of."""
+    return f"del {', '.join(sorted(names))}"
+
+
+def _indent(text: str) -> str:
+    return text[: len(text) - len(text.lstrip(" \t\f"))]
+
+
+def _parameter(header: str, name: str) -> bool:
+    """Whether a header of a function has a parameter of this name."""
+    return re.search(rf"[(,*]\s*{re.escape(name)}\s*[,):=]", code(header)) is not None
+
+
+def _stands(text: str, word: str) -> bool:
+    """Whether what a line binds stands for something that has a name, or is a literal."""
+    if word in ("import", "from"):
+        return True
+    plain = code(text)
+    return word not in ("for", "with", "async", "del", "def", "class") and (
+        _OPAQUE.search(plain) is None or _TRANSPARENT.search(plain) is not None
+    )
+
+
+def _given(text: str, formula: bool) -> set[str]:
+    """The names that a line gives to what a needle in it names; a ``formula`` may be given a name, too."""
+    plain = code(text)
+    bound = targets(text)
+    value = plain[plain.find("=") + 1 :]
+    if bound is None:
+        return {*_ASSIGNED.findall(plain)} if ";" in plain or _ONE_ROW.match(plain) else set()
+    clear = _OPAQUE.search(value) is None or _TRANSPARENT.search(value) is not None or len(bound[0]) > 1
+    return bound[0] if formula or clear else set()
+
+
+def _identifier(text: str, at: int) -> str:
+    """The identifier or number at an offset of a text."""
+    start = end = at
+    while start and (text[start - 1].isalnum() or text[start - 1] in "_."):
+        start -= 1
+    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+        end += 1
+    return text[start:end]
+
+
+def _used(plain: str, name: str) -> bool:
+    """Whether a line but calls or hands on what ``name`` (with dots) ends in: it does not bind that name."""
+    last = name.rpartition(".")[2]
+    for found in re.finditer(rf"([\w.]*)\b{re.escape(last)}\b(\s*\()?", plain):
+        owner = found[1]
+        if not found[2] and (not owner or owner in ("self.", "cls.")):
+            return False
+    return True
+
+
+def _defined(text: str) -> str:
+    """The name of the function or class that a statement is, "" if none is found."""
+    header = _DEFINED.search(text)
+    return header[1] if header is not None else ""
+
+
+def _part_binds(text: str, kind: str) -> set[str]:
+    """The names that a statement may bind at the top level."""
+    if kind in ("def", "class"):
+        name = _defined(text)
+        if not name:
+            return words(text)
+        names = {name}
+        before = text[: text.find(":\n", text.find(name))]
+        if ":=" in before:
+            names |= words(before)
+        if "global" in text:
+            for found in _GLOBAL.findall(text):
+                names |= words(found)
+        return names
+    if kind == "simple":
+        bound = targets(text)
+        if bound is not None:
+            return bound[0] | bound[1] if not bound[1] else words(text[: text.find("=")])
+        plain = code(text)
+        if ":=" in plain or ";" in plain or plain.startswith(("del", "global")) or _PATCHES.search(plain):
+            return words(plain)
+        return set()
+    return words(text)
+
+
+_DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+#: Calls that set an attribute of what they are given.
+_PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
+_GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
+
+
+@cache
+def _packages() -> frozenset[str]:
+    """Packages whose functions fixes may use, and whose import tells what a file is for."""
+    from gelu_lint.facts.table import callables, others, tensor_only
+
+    tops = {name.split(".")[0] for name in (*callables(), *others(), *tensor_only(), *tensor_only().values())}
+    return frozenset((*tops, "functools", "math", "scipy", "triton", "pallas", "numba", "taichi", "warp")) - {""}
+
+
+class _Segment(NamedTuple):
+    """Rows that stay as they are, go (``instead`` is None), or make place for one row."""
+
+    row: int
+    end_row: int
+    instead: str | None = ""
+
+
+def _assembled(text: str, rows: Sequence[int], pieces: Iterable[_Piece], complete: bool) -> Skeleton:
+    """What is left of a text: the lines that each piece names. ``complete`` keeps what stands between them, too."""
+    ends = (*rows, len(text))
+    logical: list[Logical] = []
+    comments: list[Comment] = []
+    joins: list[tuple[int, int]] = []
+    skipped: list[tuple[int, int, str]] = []
+    out: list[str] = []
+    origin: list[int] = []
+    done = 0  # rows that are dealt with
+    for piece in pieces:
+        scanned, shift = piece.scanned, piece.shift
+        logical += [line._replace(row=line.row + shift, end_row=line.end_row + shift) for line in scanned.logical]
+        comments += [comment._replace(row=comment.row + shift) for comment in scanned.comments]
+        joins += [(first + shift, last + shift) for first, last in scanned.joins]
+        for segment in _segments(piece, skipped):
+            row, end_row = segment.row + shift, segment.end_row + shift
+            if complete:
+                row = done + 1
+            if complete and segment.instead != "":
+                out.append(text[ends[done] : ends[segment.row + shift - 1]])
+                origin.extend(range(done + 1, segment.row + shift))
+            if segment.instead:
+                start = ends[segment.row + shift - 1]
+                crlf = text[start : ends[segment.row + shift]].endswith("\r\n")
+                out.append(segment.instead + ("\r\n" if crlf else "\n"))
+                origin.append(segment.row + shift)
+            elif segment.instead is not None:
+                out.append(text[ends[row - 1] : ends[end_row]])
+                origin.extend(range(row, end_row + 1))
+            done = end_row
+    if complete:
+        out.append(text[ends[done] :])
+        origin.extend(range(done + 1, len(rows) + 1))
+    return Skeleton("".join(out), tuple(origin), tuple(logical), tuple(comments), tuple(joins), tuple(skipped), ())
+
+
+def _segments(piece: _Piece, skipped: list[tuple[int, int, str]]) -> Iterator[_Segment]:
+    """What becomes of the rows of a piece; ``skipped`` gets the lines that are out of bounds."""
+    lines, left, shift = piece.scanned.logical, piece.left, piece.shift
+    for first, last in [statement.lines for statement in piece.scanned.statements] or [(0, len(lines))]:
+        kept = [i for i in range(first, last) if left is None or i in left]
+        faulty = {i for i in kept if lines[i].fault and not (left and left[i])}
+        skipped += [(lines[i].row + shift, lines[i].end_row + shift, lines[i].fault) for i in sorted(faulty)]
+        if any(i == first or lines[i].word in _HEADERS for i in faulty):
+            yield _Segment(lines[first].row, lines[last - 1].end_row, None)
+            continue
+        before = -2
+        for i in kept:
+            line, row = lines[i], lines[i].row
+            start = piece.scanned.rows[row - 1]
+            instead = piece.text[start : start + line.indent] + "pass" if i in faulty else left[i] if left else ""
+            if i == before + 1 and not instead:
+                above = lines[before].end_row
+                if "#" in piece.text[piece.scanned.rows[above] : start]:
+                    row = above + 1  # comments between two lines that stay: a fix must not lose them
+            before = i if not instead else -2
+            yield _Segment(row, line.end_row, instead)
+
 
 # "match" and "case" may be names: then more is left out than need be.
 _HEADERS = frozenset(
@@ -58,176 +710,3 @@ _HEADERS = frozenset(
         *("for", "if", "match", "try", "while", "with"),
     ]
 )
-
-# The text of rows a to b.
-_Part = Callable[[int, int], str]
-
-
-def _lines(scan: Scan, statement: Statement) -> tuple[Logical, ...]:
-    first, last = statement.lines
-    return scan.logical[first:last]
-
-
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text)) - _KEYWORDS
-
-
-def _loads(lines: tuple[Logical, ...], part: _Part) -> set[str]:
-    """The names that a statement, made of these lines, may load: words outside comments and strings without fields."""
-    names: set[str] = set()
-    for line in lines:
-        text = part(line.row, line.end_row)
-        names.update(_WORD.findall(text if _FIELDS.search(text) else _SILENT.sub(" ", text)))
-    return names
-
-
-def _binds(statement: Statement, lines: tuple[Logical, ...], part: _Part) -> set[str]:
-    """The names that a statement, made of these lines, may bind."""
-    text = part(statement.row, statement.end_row)
-    if statement.kind in ("def", "class"):
-        return _binds_definition(statement, lines, part)
-    if statement.kind == "simple" and ";" not in text and ":=" not in text and _ASSIGNMENT.match(text):
-        targets = _TARGETS.match(text)
-        if targets is not None:
-            return _words(targets[0])
-    return _words(text)
-
-
-def _binds_definition(statement: Statement, lines: tuple[Logical, ...], part: _Part) -> set[str]:
-    """The same for a function or a class: its name, what it declares global, and := outside its body."""
-    text = part(statement.row, statement.end_row)
-    header = next((line for line in lines if line.word != "@"), lines[0])
-    name = _NAME.match(part(header.row, header.end_row))
-    if name is None:
-        return _words(text)
-    names = {name[1]}
-    before_body = part(statement.row, header.end_row)
-    if ":=" in before_body:
-        names |= _words(before_body)
-    if "global" in text:
-        for line in lines:
-            if line.word == "global":
-                names |= _words(part(line.row, line.end_row))
-        for inner in _INNER_GLOBAL.findall(text):
-            names |= _words(inner)
-    return names
-
-
-def _aliases(scan: Scan, statement: Statement, part: _Part, needles: tuple[str, ...], known: set[str]) -> set[str]:
-    """Names that a statement gives to what a needle or a known alias names: ``as G``, ``G = nn.GELU``, a subclass."""
-    lines = _lines(scan, statement)
-    if statement.kind in ("def", "class"):
-        lines = tuple(line for line in lines if line.word == "class")[:1] if statement.kind == "class" else ()
-    names: set[str] = set()
-    for line in lines:
-        text = part(line.row, line.end_row)
-        lower = text.lower()
-        if any(needle in lower for needle in needles) or not known.isdisjoint(_WORD.findall(text)):
-            for found in _ALIAS.findall(text):
-                names |= _words("".join(found))
-    return {name for name in names if not any(needle in name.lower() for needle in needles)}
-
-
-def _bearers(scan: Scan, part: _Part, needles: tuple[str, ...]) -> list[bool]:
-    """Which statements hold a needle, or load a name that was given to what a needle names."""
-    lowered = [part(statement.row, statement.end_row).lower() for statement in scan.statements]
-    found = [any(needle in text for needle in needles) for text in lowered]
-    known: set[str] = set()
-    mentions: dict[str, list[int]] = {}
-    waiting = [i for i, has in enumerate(found) if has]
-    while waiting:
-        fresh = _aliases(scan, scan.statements[waiting.pop()], part, needles, known) - known
-        if fresh and not mentions:
-            for i, statement in enumerate(scan.statements):
-                for word in set(_WORD.findall(part(statement.row, statement.end_row))):
-                    mentions.setdefault(word, []).append(i)
-        known |= fresh
-        for name in fresh:
-            for i in mentions.get(name, ()):
-                found[i] = True
-                waiting.append(i)  # again if it was seen: with this name known it may give another
-    return found
-
-
-def _halves(scan: Scan, part: _Part, bearers: list[bool]) -> list[bool]:
-    """``bearers``, and in a file with some also what may hold a formula by erf; beside formulas what chooses half
-    precision, too."""
-    texts = [part(statement.row, statement.end_row) for statement in scan.statements]
-    if any(bearers):
-        bearers = [bearer or _BY_ERF.search(text) is not None for text, bearer in zip(texts, bearers, strict=True)]
-    if not any(bearer and _FORMULA.search(text) for text, bearer in zip(texts, bearers, strict=True)):
-        return bearers
-    return [bearer or any(word in text for word in HALF_WORDS) for text, bearer in zip(texts, bearers, strict=True)]
-
-
-def _select(scan: Scan, part: _Part, needles: tuple[str, ...]) -> list[bool]:
-    """Which statements to keep: those with a needle or an alias of one, every import (fixes must know which names are
-    at hand), those that make a formula run in half precision, and in turn those that bind what a kept one loads."""
-    keep: list[bool] = []
-    queue: list[int] = []
-    binders: dict[str, list[int]] = {}
-    bearers = _halves(scan, part, _bearers(scan, part, needles))
-    for i, (statement, bearer) in enumerate(zip(scan.statements, bearers, strict=True)):
-        keep.append(bearer or statement.kind == "import")
-        if keep[i]:
-            queue.append(i)
-        else:
-            for name in _binds(statement, _lines(scan, statement), part):
-                binders.setdefault(name, []).append(i)
-    while queue:
-        for name in _loads(_lines(scan, scan.statements[queue.pop()]), part):
-            for i in binders.pop(name, ()):
-                if not keep[i]:
-                    keep[i] = True
-                    queue.append(i)
-    return keep
-
-
-def skeleton(text: str, scan: Scan, needles: tuple[str, ...]) -> Skeleton:
-    """What matters of a text: the statements with a needle (in lower case) in them, and what these build on.
-
-    That is all of it where "" is a needle or the scan is not sure of itself, and nothing where no needle is found.
-    A simple line that is out of bounds becomes `pass`; where a header or the first line of a statement is, all of
-    the statement goes. `scan` must be that of `text`. Raises nothing.
-    """
-    text = _LONE_CR.sub("\n", text)
-    lower = text.lower()
-    if not any(needle in lower for needle in needles):
-        return Skeleton(_NOT_END.sub("", text), (), 0)
-    rows = (*scan.rows, len(text))
-
-    def part(row: int, end_row: int) -> str:
-        return text[rows[row - 1] : rows[end_row]]
-
-    whole = "" in needles or not scan.sure
-    keep = [True] * len(scan.statements) if whole else _select(scan, part, needles)
-
-    out: list[str] = []
-    skipped: list[tuple[int, int, str]] = []
-    done = kept = 0  # rows written, rows kept
-
-    def write(end_row: int, as_is: bool) -> None:
-        """Writes the rows up to `end_row`, as they are or empty."""
-        nonlocal done, kept
-        if end_row > done:
-            chunk = part(done + 1, end_row)
-            out.append(chunk if as_is else _NOT_END.sub("", chunk))
-            kept += end_row - done if as_is else 0
-            done = end_row
-
-    for statement, wanted in zip(scan.statements, keep, strict=True):
-        write(statement.row - 1, whole)
-        lines = _lines(scan, statement)
-        faulty = [line for line in lines if line.fault] if wanted else []
-        skipped += [(line.row, line.end_row, line.fault) for line in faulty]
-        if any(line is lines[0] or line.word in _HEADERS for line in faulty):
-            wanted = False
-            faulty = []
-        for line in faulty:
-            write(line.row - 1, True)
-            start = rows[line.row - 1]
-            out.append(text[start : start + line.indent] + "pass")
-            write(line.end_row, False)
-        write(statement.end_row, wanted)
-    write(len(scan.rows), whole)
-    return Skeleton("".join(out), tuple(skipped), kept)

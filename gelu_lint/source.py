@@ -9,9 +9,7 @@ from __future__ import annotations
 import codecs
 import os
 import stat
-from bisect import bisect_right
 from itertools import accumulate
-from typing import NamedTuple
 
 # Files in these formats are UTF-8 and have no coding cookie: "# Encoding: notes" is just a heading there.
 _NO_COOKIE = (".cfg", ".ini", ".ipynb", ".json", ".md", ".rst", ".toml", ".txt", ".yaml", ".yml")
@@ -36,15 +34,11 @@ class Unreadable(Exception):
         return self.message
 
 
-class Source(NamedTuple):
+class Source:
     """One file's content. ``text`` has no BOM; ``rows`` holds the offset in ``text`` of each row's start."""
 
-    path: str
-    data: bytes
-    text: str
-    encoding: str
-    bom: bool
-    rows: tuple[int, ...]
+    def __init__(self, path: str, data: bytes, text: str, encoding: str, bom: bool, rows: tuple[int, ...]) -> None:
+        self.path, self.data, self.text, self.encoding, self.bom, self.rows = path, data, text, encoding, bom, rows
 
     @property
     def newline(self) -> str:
@@ -68,6 +62,8 @@ class Source(NamedTuple):
 
     def position(self, offset: int) -> tuple[int, int]:
         """Row (from 1) and column (from 0, code points) of an offset; IndexError outside 0..len(text)."""
+        from bisect import bisect_right
+
         if not 0 <= offset <= len(self.text):
             raise IndexError(f"no offset {offset}")
         row = bisect_right(self.rows, offset)
@@ -248,7 +244,7 @@ def _normal(cookie: str) -> str:
 
 def _rows(text: str) -> tuple[int, ...]:
     if "\r" not in text:
-        return tuple(accumulate((len(line) + 1 for line in text.split("\n")[:-1]), initial=0))
+        return tuple(accumulate(map((1).__add__, map(len, text.split("\n")[:-1])), initial=0))
     import re
 
     return (0, *(end.end() for end in re.finditer(r"\r\n?|\n", text)))

@@ -1,10 +1,11 @@
 """How fast and how big: gelu-lint and its peers on the same files, in turn, in one run.
 
-    python tests/benchmark.py DIR [--repeat 3] [--packages transformers timm keras]
+    python tests/benchmark.py DIR [--repeat 5] [--packages transformers timm keras]
 
-DIR (outside the repository) gets a virtual environment with ruff, torchfix, flake8, pyupgrade and this checkout, and
-the packages as plain source trees, fetched as wheels with pip and never installed or run. What is there is kept.
-Prints a Markdown table of medians: seconds, ratios to a peer of the same run, lines a second, peak memory.
+DIR (outside the repository) gets virtual environments with ruff, torchfix, flake8, pyupgrade and this checkout, and the
+packages as plain source trees, fetched as wheels with pip and never installed or run. What is there is kept.
+Prints a Markdown table of medians: seconds, the ratio to a peer of the same run and what it should be at most, lines a
+second, peak memory of any process. Commands that are compared take turns, so that a busy machine slows both.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,9 @@ SAMPLE = 40  # files that TorchFix gets: it does some hundred lines a second
 SIZES = (100, 400, 1600, 6400, 25_000)
 
 
+Command = Sequence[str | Path]
+
+
 class Cost(NamedTuple):
     """The median wall time of a command in seconds, and the peak memory of any of its processes in MB."""
 
@@ -37,32 +41,33 @@ class Cost(NamedTuple):
     memory: float
 
 
-def measure(command: Sequence[str], repeat: int, cwd: Path) -> Cost:
-    """Run ``command`` a few times after one run that warms the disk cache. Exit codes 0 and 1 are fine.
+def measure(commands: Mapping[str, Command], repeat: int, cwd: Path) -> dict[str, Cost]:
+    """Run ``commands`` in turn, ``repeat`` times after one run that warms the disk cache. Exit codes 0 and 1 are fine.
 
     Raises SystemExit for any other exit code.
     """
-    times, peak = [], 0.0
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    peaks = dict.fromkeys(commands, 0.0)
     for turn in range(repeat + 1):
-        started = time.perf_counter()
-        process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode not in (0, 1):
-            sys.exit(f"exit {process.returncode}: {' '.join(map(str, command))[:200]}")
-        if turn:
-            times.append(time.perf_counter() - started)
-        peak = max(peak, usage.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10))
-    return Cost(statistics.median(times), peak)
+        for name, command in commands.items():
+            started = time.perf_counter()
+            process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode not in (0, 1):
+                sys.exit(f"exit {process.returncode}: {' '.join(map(str, command))[:200]}")
+            if turn:
+                times[name].append(time.perf_counter() - started)
+            peaks[name] = max(peaks[name], usage.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10))
+    return {name: Cost(statistics.median(times[name]), peaks[name]) for name in commands}
 
 
-def environment(folder: Path) -> Path:
-    """The ``bin`` of a virtual environment with gelu-lint and its peers."""
-    binary = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
-    if not (binary / "pyupgrade").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-        subprocess.run([binary / "pip", "install", "-q", *TOOLS], check=True)
-    subprocess.run([binary / "pip", "install", "-q", f"{ROOT}[flake8]"], check=True)
+def environment(folder: Path, name: str, packages: Sequence[str]) -> Path:
+    """The ``bin`` of a virtual environment of its own, so that no tool loads another one's plugin."""
+    binary = folder / name / ("Scripts" if os.name == "nt" else "bin")
+    if not binary.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder / name], check=True)
+    subprocess.run([binary / "pip", "install", "-q", *packages], check=True)
     return binary
 
 
@@ -87,73 +92,101 @@ def lines(paths: Sequence[Path]) -> int:
 
 
 def grown(paths: Sequence[Path], count: int, into: Path) -> Path:
-    """A folder of ``count`` files: those of ``paths``, copied as often as that takes."""
+    """A folder of ``count`` files: a fair sample of ``paths``, or all of them as often as that takes."""
     if into.is_dir():
         shutil.rmtree(into)
+    step = max(1, len(paths) // count)
     for number in range(count):
-        source = paths[number % len(paths)]
+        source = paths[number * step % len(paths)]
         place = into / f"part{number // 500}"
         place.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, place / f"m{number}_{source.name}")
     return into
 
 
+class Table:
+    """The rows as they come; each is printed at once to the error stream, since all of them take minutes."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, ...]] = []
+
+    def add(
+        self, what: str, cost: Cost, peer: str = "", other: Cost | None = None, most: str = "", lines: int = 0
+    ) -> None:
+        ratio = f"{cost.seconds / other.seconds:.2f} × {peer}" if other else ""
+        rate = f"{lines / cost.seconds:,.0f}" if lines else ""
+        self.rows.append((what, f"{cost.seconds:.3f}", ratio, most, rate, f"{cost.memory:.0f}"))
+        print(" | ".join(self.rows[-1]), file=sys.stderr)
+
+    def __str__(self) -> str:
+        head = "| what | seconds | ratio | at most | lines a second | peak MB |\n| --- | --- | --- | --- | --- | --- |"
+        return "\n".join((head, *(f"| {' | '.join(row)} |" for row in self.rows)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--packages", nargs="+", default=["transformers", "timm"], choices=list(PINS))
     chosen = parser.parse_args()
     folder = chosen.folder.resolve()
     if folder.is_relative_to(ROOT):
         parser.error("DIR must lie outside the repository")
     folder.mkdir(parents=True, exist_ok=True)
-    binary, repeat = environment(folder), chosen.repeat
-    own = [binary / "gelu-lint", "check", "--exit-zero", "--output-format", "concise"]
-    rows: list[tuple[str, str, str, str, str]] = []
-
-    def row(what: str, cost: Cost, peer: str, other: Cost | None, rate: float | None = None) -> None:
-        ratio = f"{cost.seconds / other.seconds:.2f} × {peer}" if other else ""
-        speed = f"{rate:,.0f}" if rate else ""
-        rows.append((what, f"{cost.seconds:.2f}", ratio, speed, f"{cost.memory:.0f}"))
+    repeat, table = chosen.repeat, Table()
+    peers, plain = environment(folder, "peers", TOOLS), environment(folder, "plain", ["flake8"])
+    ours = environment(folder, "ours", [f"{ROOT}[flake8]"])
+    own = [ours / "gelu-lint", "check", "--exit-zero", "--output-format", "concise"]
+    cold = [*own, "--no-cache"]
 
     for name in chosen.packages:
         tree = fetch(name, folder)
         files = sorted(tree.rglob("*.py"))
         count = lines(files)
-        ruff = [binary / "ruff", "check", "--no-cache", "--isolated", "--select", "E9,F", "--exit-zero", tree]
-        peer, cost = measure(ruff, repeat, folder), measure([*own, tree], repeat, folder)
-        row(f"ruff, {name} ({len(files):,} files, {count:,} lines)", peer, "", None, count / peer.seconds)
-        row(f"gelu-lint, {name}", cost, "ruff", peer, count / cost.seconds)
+        ruff = [peers / "ruff", "check", "--no-cache", "--isolated", "--select", "E9,F", "--exit-zero", tree]
+        costs = measure({"ruff": ruff, "cold": [*cold, tree], "warm": [*own, tree]}, repeat, folder)
+        table.add(f"ruff, {name} ({len(files):,} files, {count:,} lines)", costs["ruff"], lines=count)
+        table.add(f"gelu-lint without a cache, {name}", costs["cold"], "ruff", costs["ruff"], "2", count)
+        table.add(f"gelu-lint with a warm cache, {name}", costs["warm"], "ruff", costs["ruff"], "0.7", count)
+
     first = folder / "corpus" / chosen.packages[0]
-    bearers = [path for path in sorted(first.rglob("*.py")) if b"gelu" in path.read_bytes().lower()]
-    sample = [path for path in bearers if 100 < lines([path]) < 800][:SAMPLE]
-    flakes = [binary / "flake8", "--isolated", "--select", "TOR", *sample]
-    torchfix, cost = measure(flakes, 1, folder), measure([*own, *sample], repeat, folder)
-    row(f"torchfix, {len(sample)} files with a GELU", torchfix, "", None, lines(sample) / torchfix.seconds)
-    row("gelu-lint, the same files", cost, "torchfix", torchfix, lines(sample) / cost.seconds)
-    clean = next(path for path in sorted(first.rglob("*.py")) if path not in bearers and 200 < lines([path]) < 400)
-    empty = measure([binary / "python", "-c", "pass"], repeat * 3, folder)
-    pyupgrade = measure([binary / "pyupgrade", "--py310-plus", "--exit-zero-even-if-changed", clean], repeat, folder)
-    cost = measure([*own, clean], repeat * 3, folder)
-    row("python -c pass", empty, "", None)
-    row("pyupgrade, one file without a GELU", pyupgrade, "python -c pass", empty)
-    row("gelu-lint, the same file", cost, "python -c pass", empty)
-    tree = fetch("timm", folder)
-    plain = [binary / "flake8", "--isolated", "--exit-zero", "--select", "E9", tree]
-    alone = measure([*plain[:-1], "--extend-ignore", "GEL", tree], repeat, folder)
-    beside = measure([*plain[:2], "--exit-zero", "--select", "E9,GEL", tree], repeat, folder)
-    row("flake8 for E9, timm", alone, "", None)
-    row("flake8 for E9 and GEL, timm", beside, "flake8", alone)
     every = sorted(first.rglob("*.py"))
+    bearers = [path for path in every if b"nn.gelu()" in path.read_bytes().lower()]
+    sample = [path for path in bearers if 100 < lines([path]) < 800][:SAMPLE]
+    torchfix = [peers / "flake8", "--isolated", "--select", "TOR", "--exit-zero"]
+    costs = measure({"torchfix": [*torchfix, *sample], "ours": [*cold, *sample]}, 1, folder)
+    count = lines(sample)
+    table.add(f"torchfix, {len(sample)} files with a GELU", costs["torchfix"], lines=count)
+    table.add("gelu-lint, the same files", costs["ours"], "torchfix", costs["torchfix"], lines=count)
+    costs = measure({"torchfix": [*torchfix, sample[0]], "ours": [*cold, sample[0]]}, repeat, folder)
+    table.add(f"torchfix, one file with a GELU ({lines(sample[:1])} lines)", costs["torchfix"])
+    table.add("gelu-lint, the same file", costs["ours"], "torchfix", costs["torchfix"], "0.6")
+
+    clean = next(path for path in every if b"gelu" not in path.read_bytes().lower() and 200 < lines([path]) < 400)
+    pyupgrade = [peers / "pyupgrade", "--py310-plus", "--exit-zero-even-if-changed", clean]
+    python = [ours / "python", "-c", "pass"]
+    costs = measure({"python": python, "pyupgrade": pyupgrade, "ours": [*own, clean]}, repeat * 4, folder)
+    table.add("python -c pass", costs["python"])
+    table.add("pyupgrade, one file without a GELU", costs["pyupgrade"], "python -c pass", costs["python"])
+    table.add("gelu-lint, the same file", costs["ours"], "python -c pass", costs["python"], "4")
+
+    tree = fetch("timm", folder)
+    flake8 = ["--isolated", "--exit-zero", tree]
+    costs = measure({"alone": [plain / "flake8", *flake8], "beside": [ours / "flake8", *flake8]}, repeat, folder)
+    table.add("flake8, timm", costs["alone"])
+    table.add("flake8 with gelu-lint, timm", costs["beside"], "flake8", costs["alone"], "1.05")
+
+    before: tuple[float, int] | None = None
     for size in SIZES:
         place = grown(every, size, folder / "grown")
-        cost, count = measure([*own, place], 1, folder), lines(sorted(place.rglob("*.py")))
-        row(f"gelu-lint, {size:,} files", cost, "", None, count / cost.seconds)
-    print(f"{os.cpu_count()} cores, Python {platform.python_version()}, medians of {repeat}\n")
-    print("| what | seconds | ratio | lines a second | peak MB |\n| --- | --- | --- | --- | --- |")
-    for cells in rows:
-        print(f"| {' | '.join(cells)} |")
+        cost, count = measure({"ours": [*cold, place]}, 3, folder)["ours"], lines(sorted(place.rglob("*.py")))
+        extra = ""
+        if before is not None:
+            extra = f", {(cost.seconds - before[0]) / (count - before[1]) * 1e6:.2f} µs for each line more"
+        table.add(f"gelu-lint, {size:,} files{extra}", cost, lines=count)
+        before = cost.seconds, count
+    shutil.rmtree(folder / "grown")
+    print(f"{os.cpu_count()} cores, Python {platform.python_version()}, medians of {repeat} runs in turn\n\n{table}")
 
 
 if __name__ == "__main__":

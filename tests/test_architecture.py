@@ -106,10 +106,10 @@ def test_only_the_edges_touch_files(path: Path) -> None:
             assert called not in touching
 
 
-def modules_after(code: str) -> set[str]:
+def modules_after(code: str, *flags: str) -> set[str]:
     """Top-level and dotted names in sys.modules after ``code`` ran in a fresh interpreter."""
     script = f"{code}\nimport sys\nsys.stderr.write('\\n'.join(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, *flags, "-c", script], capture_output=True, text=True, check=True)
     return set(done.stderr.split("\n"))
 
 
@@ -126,6 +126,21 @@ def test_a_clean_file_never_loads_libcst(tmp_path: Path) -> None:
     (tmp_path / "clean.py").write_text("import torch\n\nprint(torch.nn.Linear(2, 2))\n")
     loaded = modules_after(check(tmp_path / "clean.py"))
     assert not loaded & {"torch", "libcst", "dataclasses", "pathspec", "yaml", "gelu_lint.rules"}
+
+
+def test_a_clean_file_loads_nothing_that_it_has_no_use_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start-up is nearly all that such a file costs."""
+    monkeypatch.chdir(tmp_path)  # away from our own pyproject.toml
+    (tmp_path / "clean.py").write_text("import torch\n\nprint(torch.nn.Linear(2, 2))\n")
+    path = f"import sys\nsys.path.insert(0, {str(ROOT.parent)!r})\n"
+    loaded = modules_after(path + check(tmp_path / "clean.py"), "-S")  # site loads what .pth files ask for
+    assert "gelu_lint.reports.text" in loaded
+    library = "asyncio bisect concurrent.futures contextlib dataclasses difflib fnmatch hashlib importlib.metadata"
+    library += " inspect json logging multiprocessing pathlib pickle shutil signal socket subprocess tempfile tokenize"
+    library += " tomli tomllib typing"
+    assert loaded & {*library.split(), "libcst", "pathspec", "yaml"} == set()
+    ours = "cache claims engine explain fixer inventory model registry requirements rule rules scan workers"
+    assert loaded & {f"gelu_lint.{name}" for name in ours.split()} == set()
 
 
 def test_a_file_with_gelu_loads_libcst_but_no_framework(tmp_path: Path) -> None:

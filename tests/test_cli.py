@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from gelu_lint import cli, runner
+from gelu_lint import cli, runner, workers
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 IMPLICIT = HEAD + "act = nn.GELU()\n"  # GEL001 info, safe fix
@@ -497,26 +497,26 @@ def test_workers_find_what_one_process_finds(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     many(here)
-    pools = []
-    original = runner._die_silently
-    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", counted(pools))
-    assert gelu(command, "--jobs", "1", ".") == 1
+    spread: list[int] = []
+    real = workers.spread
+    monkeypatch.setattr(workers, "spread", lambda work, items, jobs: (spread.append(jobs), real(work, items, jobs))[1])
+    assert gelu(command, "--no-cache", "--jobs", "1", ".") == 1
     alone = capsys.readouterr()
-    assert pools == []
-    assert gelu(command, "--jobs", "3", ".") == 1
+    assert spread == []
+    assert gelu(command, "--no-cache", "--jobs", "3", ".") == 1
     assert capsys.readouterr() == alone
-    assert pools == [(3, original)]
+    assert spread == [3]
 
 
-def counted(pools: list[tuple[int, object]]) -> type:
-    from concurrent.futures.process import ProcessPoolExecutor
-
-    class Counted(ProcessPoolExecutor):
-        def __init__(self, workers: int, initializer: Any) -> None:
-            pools.append((workers, initializer))
-            super().__init__(workers, initializer=initializer)
-
-    return Counted
+def test_so_many_files_are_screened_by_workers_too(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(here)
+    gelu("check", "--no-cache", "--jobs", "1", ".")
+    alone = capsys.readouterr()
+    monkeypatch.setattr(runner, "_MANY", 10)
+    gelu("check", "--no-cache", "--jobs", "2", ".")
+    assert capsys.readouterr() == alone
 
 
 def test_workers_fix_what_one_process_fixes(here: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -51,6 +51,10 @@ def find(*paths: str, exclude: tuple[str, ...] = (), force_exclude: bool = False
     return discover(paths, exclude=exclude, force_exclude=force_exclude, root=root)
 
 
+def parts(found: Found) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str]]]:
+    return found.files, found.missing, found.unreadable
+
+
 # --------------------------------------------------------------------------------------- arguments
 
 
@@ -92,7 +96,7 @@ def test_links_to_files_are_taken_and_what_is_no_file_is_not(here: Path) -> None
     os.symlink("nowhere", "src/.#lock.py")
     os.symlink("loop.py", "src/loop.py")
     os.mkfifo("src/fifo.py")
-    assert find("src") == Found(["src/a.py", "src/link.py"], [], [])
+    assert parts(find("src")) == (["src/a.py", "src/link.py"], [], [])
     assert find("src/fifo.py").files == ["src/fifo.py"]  # named: reading it says what is wrong
     assert find("src/.#lock.py").unreadable == [("src/.#lock.py", "broken symbolic link")]
     ((path, reason),) = find("src/loop.py").unreadable
@@ -111,7 +115,7 @@ def test_missing_paths_are_collected_with_the_likely_one(here: Path) -> None:
         ("src/data.py/x", "src/data.py"),
     ]
     found = find("src/data.py", *(path for path, _ in expected))
-    assert found == Found(["src/data.py"], expected, [])
+    assert parts(found) == (["src/data.py"], expected, [])
 
 
 def test_unreadable_directories_are_reported(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +128,7 @@ def test_unreadable_directories_are_reported(here: Path, monkeypatch: pytest.Mon
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", denied)
-    assert find("src") == Found(["src/a.py"], [], [("src/shut", "Permission denied")])
+    assert parts(find("src")) == (["src/a.py"], [], [("src/shut", "Permission denied")])
 
 
 def test_unreadable_directories_under_git(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +150,7 @@ def test_unreadable_directories_under_git(monkeypatch: pytest.MonkeyPatch) -> No
             os.seteuid(before)
             (folder / "w/shut").chmod(0o700)
         monkeypatch.undo()
-    assert found == Found(["w/a.py"], [], [("w/shut", "Permission denied")])
+    assert parts(found) == (["w/a.py"], [], [("w/shut", "Permission denied")])
     assert listed == "a.py\n"  # git works there, and lists what it can
 
 

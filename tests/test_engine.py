@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from gelu_lint.engine import WHOLE, judge, summarise
+from gelu_lint.engine import judge, summarise
 from gelu_lint.model import Finding, Project
 from gelu_lint.registry import enabled
 from gelu_lint.screen import passes
@@ -25,7 +25,7 @@ REAL = [
 def both(path: str, data: bytes) -> tuple[list[Finding], list[Finding]]:
     source = decode(path, data)
     project = Project("tanh")
-    return judge(summarise(source), project, CODES), judge(summarise(source, WHOLE), project, CODES)
+    return judge(summarise(source), project, CODES), judge(summarise(source, complete=True), project, CODES)
 
 
 def test_there_is_real_code() -> None:

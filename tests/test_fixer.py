@@ -357,7 +357,7 @@ def test_counts_only_what_is_gone() -> None:
     assert mend(HEAD).gone == 0
 
 
-def summary_of(source, needles=()) -> FileSummary:
+def summary_of(source, complete=False) -> FileSummary:
     return FileSummary(source.path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gelu_lint.engine import WHOLE, summarise
+from gelu_lint.engine import summarise
 from gelu_lint.model import Site
 from gelu_lint.source import decode
 
@@ -16,7 +16,7 @@ HEAD = (
 
 
 def formulas(code: str) -> list[Site]:
-    sites = summarise(decode("model.py", (HEAD + code).encode()), WHOLE).sites
+    sites = summarise(decode("model.py", (HEAD + code).encode()), complete=True).sites
     return [site for site in sites if site.spelling == "formula"]
 
 

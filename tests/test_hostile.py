@@ -77,7 +77,7 @@ UNREADABLE = {
 def test_what_cannot_be_read(here: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     data, words, row = UNREADABLE[name]
     if data.startswith(b"\xff\xfe"):
-        data += b"# gelu"  # as UTF-16 the word does not pass the screen
+        data += b"gelu()"  # as UTF-16 the word does not pass the screen
     (here / "bad.py").write_bytes(data)
     code, findings, err = lint(capsys, ".")
     assert [(found, where) for found, _, where in findings] == [("GEL900", row)]

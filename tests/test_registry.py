@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gelu_lint import registry
-from gelu_lint.registry import all_rules, enabled, rule
+from gelu_lint.registry import all_codes, all_rules, enabled, rule
 
 REAL = tuple(r.code for r in all_rules())
 
@@ -44,6 +44,10 @@ def test_everything_else_runs_unless_ignored() -> None:
     assert set(REAL) - set(usual) == {"GEL023"}
     assert enabled((), (), ("GEL0",)) == tuple(code for code in usual if not code.startswith("GEL0"))
     assert enabled(("GEL001",), ("GEL9",), ("GEL90",)) == ("GEL001",)
+
+
+def test_codes_are_known_without_the_rules() -> None:
+    assert all_codes() == REAL
 
 
 def test_rules_go_by_code_or_name() -> None:

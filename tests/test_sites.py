@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gelu_lint.engine import WHOLE, summarise
+from gelu_lint.engine import summarise
 from gelu_lint.model import FileSummary, Site, Span, Use
 from gelu_lint.registry import all_rules
 from gelu_lint.source import Source, decode
@@ -385,4 +385,4 @@ def test_places_are_those_of_ast_in_real_files() -> None:
 def test_screened_reading_finds_the_sites_that_whole_reading_finds() -> None:
     for source in sources():
         if len(source.text) < 70_000:
-            assert summarise(source).sites == summarise(source, WHOLE).sites
+            assert summarise(source).sites == summarise(source, complete=True).sites

@@ -155,7 +155,8 @@ _POSITIVE = [
     *(4 + i / 8 for i in range(49)),
     *(_CORE * 2 ** (i / 2) for i in range(1, 54)),
 ]
-_GRID = [*(-x for x in reversed(_POSITIVE)), 0.0, *_POSITIVE]
+#: The points that stand for the real line in ``difference``.
+LINE = (*(-x for x in reversed(_POSITIVE)), 0.0, *_POSITIVE)
 _ROUNDING = 64 * 2.0**-52  # relative; a few operations' worth
 _AT_INFINITY = 1e4  # a maximum out here is a limit being approached
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -221,7 +222,7 @@ def difference(old: Function, new: Function) -> Difference:
     def gap(x: float) -> float:
         return _gap(old, new, x)
 
-    points = [(x, gap(x)) for x in _GRID]
+    points = [(x, gap(x)) for x in LINE]
     for x, size in points:
         if abs(x) <= _CORE and math.isnan(size):
             return Difference(None, x)

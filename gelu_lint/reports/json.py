@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
-from gelu_lint.model import Edit, Finding, Fix, Span
-from gelu_lint.runner import Run
+TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gelu_lint.model import Edit, Finding, Fix, Span
+    from gelu_lint.runner import Run
 
 
 def render(run: Run, colour: bool) -> Iterator[str]:

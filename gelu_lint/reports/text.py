@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
-from gelu_lint.model import ROUNDING, SEVERITIES, Finding, Fix
-from gelu_lint.runner import Run
+TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gelu_lint.model import Finding, Fix
+    from gelu_lint.runner import Run
 
 _WIDTH = 160
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
@@ -52,6 +55,8 @@ def _cells(char: str) -> int:
 
 def effect(fix: Fix, severity: str) -> str:
     """What applying a fix changes, and what it takes to have it applied."""
+    from gelu_lint.model import ROUNDING
+
     if fix.delta is None:
         change = "changes values without bound"
     elif fix.delta == ROUNDING:
@@ -82,6 +87,8 @@ def summary(run: Run) -> Iterator[str]:
     if not findings:
         yield f"No findings in {files}."
         return
+    from gelu_lint.model import SEVERITIES
+
     counts = Counter(finding.severity for finding in findings)
     parts = ", ".join(plural(counts[s], s, s) if s == "info" else plural(counts[s], s)
                       for s in reversed(SEVERITIES) if counts[s])  # fmt: skip

@@ -9,7 +9,7 @@ from gelu_lint.facts.replacements import BUILT_INS
 from gelu_lint.facts.table import callables
 from gelu_lint.model import Span
 from gelu_lint.numerics.evaluate import columns, steps
-from gelu_lint.numerics.flavours import FLAVOURS, difference
+from gelu_lint.numerics.flavours import FLAVOURS, LINE, difference
 from gelu_lint.numerics.ir import Expr, too_big
 from gelu_lint.numerics.match import Identity
 from gelu_lint.sites.draft import Draft
@@ -27,9 +27,13 @@ def deltas(expr: Expr) -> tuple[tuple[str, float | None], ...]:
     if too_big(expr):
         return ()
     program = steps(expr)
-    return tuple(
-        (name, difference(lambda x: columns(program, (x,))[-1][0], FLAVOURS[name].value).size) for name in GELU_FLAVOURS
-    )
+    known = dict(zip(LINE, columns(program, LINE)[-1], strict=True))
+
+    def value(x: float) -> float:
+        found = known.get(x)
+        return columns(program, (x,))[-1][0] if found is None else found
+
+    return tuple((name, difference(value, FLAVOURS[name].value).size) for name in GELU_FLAVOURS)
 
 
 def hazards(expr: Expr, identity: Identity, framework: str, contexts: frozenset[str]) -> tuple[tuple[str, float], ...]:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
+from functools import lru_cache
+
 import libcst as cst
 
 SINGLETONS = {"True": True, "False": False, "None": None}
 
 
+@lru_cache(maxsize=4096)
+def _evaluated(source: str) -> object:
+    """The value of a string literal, as ``SimpleString.evaluated_value``, for texts that come again and again."""
+    value: object = literal_eval(source)
+    return value
+
+
 def text_of(node: cst.CSTNode | None) -> str:
     """The value of a plain string literal, "" for anything else."""
     if isinstance(node, cst.SimpleString) and node.prefix.lower() in ("", "u", "r"):
-        value = node.evaluated_value
+        value = _evaluated(node.value)
         return value if isinstance(value, str) else ""
     return ""
 
@@ -21,7 +31,7 @@ def literal(node: cst.CSTNode) -> tuple[bool, str | int | float | bool | None]:
         return True, SINGLETONS[node.value]
     try:
         if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
-            text = node.evaluated_value
+            text = _evaluated(node.value) if isinstance(node, cst.SimpleString) else node.evaluated_value
             return isinstance(text, str), text if isinstance(text, str) else None
         if isinstance(node, (cst.Integer, cst.Float)):
             return True, node.evaluated_value

@@ -269,6 +269,8 @@ def _early_imports(module: cst.Module) -> set[int]:
             item = waiting.pop()
             if isinstance(item, (cst.Import, cst.ImportFrom)):
                 found.add(id(item))
+            elif isinstance(item, cst.SimpleStatementLine):
+                waiting.extend(reversed(item.body))
             elif isinstance(item, (cst.FunctionDef, cst.ClassDef)) or "gelu" in last_name(item).lower():
                 return found
             else:

@@ -31,6 +31,16 @@ _LOOPS = (cst.For, cst.While)
 _BRANCHES = (cst.If, cst.Try, cst.TryStar, cst.Match, cst.With)
 
 
+#: By type of node, the fields that the walk goes into; and which types are those of nodes.
+_FIELDS: dict[type, tuple[str, ...]] = {}
+_NODES: dict[type, bool] = {}
+
+
+_Handlers = tuple[Callable[[Any], None], ...]
+#: What to do at a node: what visits and leaves it, how to walk it if that is special, and the fields to go into.
+_Plan = tuple[_Handlers, _Handlers, "Callable[[Walk, Any], None] | None", tuple[str, ...]]
+
+
 class Block(NamedTuple):
     """One arm of a control-flow statement. ``kind`` is if, loop, with or try.
 
@@ -79,7 +89,7 @@ class Walk:
         self.blocks: tuple[Block, ...] = ()
         self.scope = self._scope_of(module, "module")
         self._handlers: dict[str, list[Callable[[Any], None]]] = {}
-        self._fields: dict[type, tuple[str, ...]] = {}
+        self._plans: dict[type, _Plan] = {}
 
     def run(self, visitors: Iterable[object]) -> None:
         """Call the visitors' methods for every node. Raises RecursionError on a tree deeper than ``scan`` admits."""
@@ -102,30 +112,46 @@ class Walk:
     def _walk(self, node: cst.CSTNode) -> None:
         self.order += 1
         cls = type(node)
-        self._tell("visit_" + cls.__name__, node)
+        plan = self._plans.get(cls)
+        if plan is None:
+            plan = self._plans[cls] = self._plan(cls)
+        visit, leave, special, names = plan
+        for handler in visit:
+            handler(node)
         self.path.append(node)
-        special = _SPECIAL.get(cls)
         if special is not None:
             special(self, node)
         else:
-            names = self._fields.get(cls)
-            if names is None:
-                names = self._fields[cls] = _children(cls)
             for name in names:
-                self._child(getattr(node, name))
+                child = getattr(node, name)
+                if child is not None:
+                    self._child(child)
         self.path.pop()
-        self._tell("leave_" + cls.__name__, node)
+        for handler in leave:
+            handler(node)
+
+    def _plan(self, cls: type) -> _Plan:
+        if cls not in _FIELDS:
+            _FIELDS[cls] = _children(cls)
+        events = ("visit_" + cls.__name__, "leave_" + cls.__name__)
+        visit, leave = (tuple(self._handlers.get(event, ())) for event in events)
+        return visit, leave, _SPECIAL.get(cls), _FIELDS[cls]
 
     def _tell(self, event: str, node: cst.CSTNode) -> None:
         for handler in self._handlers.get(event, ()):
             handler(node)
 
     def _child(self, child: object) -> None:
-        if isinstance(child, cst.CSTNode):
-            self._walk(child)
-        elif isinstance(child, (list, tuple)):
-            for item in child:
+        cls = type(child)
+        if cls is list or cls is tuple:
+            for item in child:  # type: ignore[attr-defined]
                 self._walk(item)
+            return
+        is_node = _NODES.get(cls)  # isinstance asks the abstract base class anew each time
+        if is_node is None:
+            is_node = _NODES[cls] = issubclass(cls, cst.CSTNode)
+        if is_node:
+            self._walk(child)  # type: ignore[arg-type]
 
     def _scope_of(self, node: cst.CSTNode, kind: str) -> Scope:
         parent = self.scope if self.path else None
