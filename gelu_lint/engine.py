@@ -14,17 +14,15 @@ from gelu_lint.skeleton import LONGEST, Skeleton, skeleton, whole
 from gelu_lint.source import Source, from_text
 from gelu_lint.suppress import directives, silence
 
-_ENDS = re.compile(r"\r\n|\r|\n")
 _FUTURE = re.compile(r"from[ \t]+__future__\b")
 _STRING = re.compile(r"\(*[rRuUbB]*[\x22\x27]")
 #: Comments and strings, in which a semicolon parts no statements.
 _QUIET = re.compile(r"#[^\r\n]*|\x27{3}[\s\S]*?\x27{3}|\x22{3}[\s\S]*?\x22{3}|\x27[^\x27\n]*\x27|\x22[^\x22\n]*\x22")
 _TOP = re.compile(r"(?:from|import)\s+(\w+)")
 _FORM_FEED = re.compile(r"[ \t\f]*\f")
-_MAY_BIND = re.compile(
-    r"\b(?:def|class|as|import|global|nonlocal)\s+(\w+) | (?<![.\w])([A-Za-z_]\w*)(?=\s*(?:[,):\];\#]|$|=(?!=)|in\b))",
-    re.VERBOSE,
-)
+# Several patterns that begin with a word are faster than one with a choice; \b keeps them from trying half names.
+_DEFINED = tuple(re.compile(rf"{word}\s+(\w+)") for word in ("def", "class", "import"))
+_BOUND = re.compile(r"(?<![.\w])([A-Za-z_]\w*)\b(?=\s*(?:[,):\];\#]|$|=(?!=)|in\b))", re.MULTILINE)
 
 _NAMED = re.compile(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
 _TEMPLATE = re.compile(r"\{%-?\s*\w+")
@@ -125,7 +123,7 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
     uses: tuple[Use, ...] = tuple(use for part in (calls, absences, halves, tails, tables) for use in part.uses(draft))
     taken = names.taken
     if any(not _plain(site) for site in sites) or any(use.kind not in ("fp16", "key") for use in uses):
-        taken = taken | _loosely_bound(source, {*bones.origin})
+        taken = taken | _loosely_bound(source, bones.origin)
     taken &= candidates()
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     bound = tuple(Bound(name, target) for name, target in at_hand)
@@ -154,10 +152,16 @@ def _without_form_feeds(text: str) -> tuple[str, dict[int, int]]:
     return "\n".join(rows), shifts
 
 
-def _loosely_bound(source: Source, kept: set[int]) -> set[str]:
+def _loosely_bound(source: Source, kept: Sequence[int]) -> set[str]:
     """Names that rows outside the skeleton may bind: too many costs a longer spelling, one too few a wrong name."""
-    rows = (row for number, row in enumerate(_ENDS.split(source.text), 1) if row and number not in kept)
-    return {name for row in rows for pair in _MAY_BIND.findall(row) for name in pair if name}
+    ends = (*source.rows, len(source.text))
+    gaps, last = [], 0
+    for row in (*kept, len(source.rows) + 1):
+        if row > last + 1:
+            gaps.append(source.text[ends[last] : ends[row - 1]])
+        last = row
+    text = "\n".join(gaps).replace("\r", "\n")
+    return {name for pattern in (_BOUND, *_DEFINED) for name in pattern.findall(text)}
 
 
 def _unparsable(summary: FileSummary, source: Source, row: int, column: int, message: str) -> FileSummary:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import functools
+import gc
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -52,11 +53,17 @@ class Plugin:
         from gelu_lint.config import BadConfig
         from gelu_lint.runner import findings_for_text
 
+        # Trees are many objects and few cycles, and each search for these goes through all that flake8 holds.
+        collects = gc.isenabled()
+        gc.disable()
         try:
             chosen = _overrides(self.select, self.extend, self.ignore)
             found = findings_for_text(self._filename, text, dict(chosen))
         except BadConfig as fault:
             raise RuntimeError(f"gelu-lint: {fault}") from None
+        finally:
+            if collects:
+                gc.enable()
         for finding in found:
             if finding.code != "GEL900":
                 yield finding.span.row, finding.span.column, f"{finding.code} {finding.message}", type(self)

@@ -5,7 +5,7 @@ All of it is told from words, without a parser; where words leave it open, more 
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from keyword import kwlist
 
 from gelu_lint.scan import Logical
@@ -15,6 +15,7 @@ _RESERVED = frozenset(kwlist)
 _KEYWORDS = _RESERVED | {"self", "cls"}
 _BARE = re.compile(r"(?<![\w.])[^\W\d]\w*(?![\w\"'])")
 _MEMBER = re.compile(r"\.\s*([^\W\d]\w*)")
+_OPENS = frozenset(("for", "while", "if", "elif", "else", "with", "async", "try", "except", "finally", "match"))
 _ARMS = frozenset(("elif", "else", "except", "finally"))
 _DEFINES = re.compile(r"[\s\\]*(?:async[\s\\]+)?(?:def|class)[\s\\]+(\w+)")
 
@@ -28,9 +29,11 @@ SILENT = re.compile(
 )
 FIELDS = re.compile(r"""(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])['"]""")
 
+# Most assignments: one name or attribute of self, and no second target behind it.
+_USUAL = re.compile(r"[ \t]*(?:(?:self|cls)\.(\w+)|(\w+))[ \t]*=(?!=)[ \t]*(?![(\[*\\]|[\w.,*\s\[\]\\]*=(?!=))")
 # `a = …`, `a.b, *c = …`, `a: T = …`, `a += …`; and what may follow another one.
-_ASSIGNMENT = re.compile(r"[\s]*([\w.,*\s()\[\]]+?)\s*(?::[^=]*?)?(?:\*\*|//|>>|<<|[-+*/%@&|^])?=(?!=)")
-_ANOTHER = re.compile(r"[\s\\]*([\w.,*\s\[\]]+?)\s*=(?!=)")
+_ASSIGNMENT = re.compile(r"\s*([\w.,*\s\\()\[\]]+?)\s*(?::[^=]*?)?(?:\*\*|//|>>|<<|[-+*/%@&|^])?=(?!=)")
+_ANOTHER = re.compile(r"\s*([\w.,*\s\\()\[\]]+?)\s*=(?!=)")
 _ANNOTATION = re.compile(r"\s*(\w+)\s*:")
 _TARGET = re.compile(r"(?<![\w.])(\w+)((?:\.\w+)*)(?![\w.]|\s*[\w\[(])")
 _HELD = re.compile(r"[)\]](?:\.\w+)*\.(\w+)(?![\w.]|\s*[\[(])")
@@ -48,8 +51,11 @@ def words(text: str) -> set[str]:
     return {*WORD.findall(text)} - _KEYWORDS
 
 
+@lru_cache(maxsize=1024)
 def code(text: str) -> str:
     """Source without comments and strings; strings stay where one may be an f-string with fields."""
+    if '"' not in text and "'" not in text:
+        return SILENT.sub('""', text) if "#" in text else text
     return text if FIELDS.search(text) else SILENT.sub('""', text)
 
 
@@ -65,6 +71,9 @@ def members(text: str) -> set[str]:
 
 def targets(text: str) -> tuple[set[str], set[str]] | None:
     """The names and the attributes that an assignment binds; None if ``text`` is none, or is not that plain."""
+    usual = _USUAL.match(text) if ";" not in text and ":=" not in text else None
+    if usual is not None:
+        return ({usual[2]}, set()) if usual[2] else (set(), {usual[1]})
     plain = code(text)
     if ":=" in plain or ";" in plain:
         return None
@@ -219,8 +228,14 @@ class Lines:
             return ({name} | words(text) if ":=" in text else {name}), {name}
         if word in ("import", "from", "del", "case", "global", "nonlocal"):
             return words(text), none
+        opens = word in _OPENS
+        if not opens and ";" not in text and ":=" not in text:
+            if not any(mark in text for mark in ("=", ":", "_(", "setattr", "register_buffer")):
+                return none, none
+            usual = targets(text) if _USUAL.match(text) else None
+            if usual is not None:
+                return usual
         plain = code(text)
-        opens = word in ("for", "while", "if", "elif", "else", "with", "async", "try", "except", "finally", "match")
         if ":=" in plain or ";" in plain or (opens and not self.is_header(i)):
             self.loose.add(i)
             return words(plain), {*_MEMBER.findall(plain)}

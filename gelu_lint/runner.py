@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gelu_lint.cache import Entry
     from gelu_lint.model import FileSummary, Finding, Project, Site
 
+    _Work = Callable[["_Task", "_Memory | None"], "_Done | bool | None"]
+
 #: Kinds of files that hooks hand over and that no recogniser reads; they are passed over, not mistaken for Python.
 _OTHER_KINDS = (".ipynb", ".json", ".yaml", ".yml", ".toml", ".md", ".onnx")
 
@@ -80,8 +82,12 @@ class _Task:
         self.path, self.settings, self.action, self.remember = path, settings, action, remember
 
 
+#: What a worker gives of a file that must be looked at more closely.
+_MATTERS = True
+
+
 class _Done:
-    """What a worker gives: the outcome of a file, None for one that does not matter.
+    """What comes of a file: its outcome, None where there is nothing to report.
 
     ``state`` is what a cache knows it by, its time, size and digest, None if it is not to be remembered; ``summary``
     are its facts.
@@ -272,23 +278,26 @@ def _recalled(task: _Task, entry: Entry) -> _Done | None:
 
 
 def _spread(tasks: list[_Task], cache: _Memory | None, jobs: int) -> Iterator[tuple[_Task, _Done]]:
-    """Each task and what came of it, from this process or, where that pays, from workers: first who passes the screen,
-    then what they hold."""
+    """What came of each task that matters, from this process or, where that pays, from workers: first who passes the
+    screen, then what they hold."""
     jobs = jobs or (_jobs() if len(tasks) >= _WORKERS_FROM else 1)
     waiting: list[_Task] = []
-    for task, done in _each(_screened, tasks, cache, jobs if len(tasks) >= _MANY else 1):
-        if done is not None:
+    for task, done in _each(_screened, tasks, cache, jobs if len(tasks) >= _MANY else 1, modest=True):
+        if isinstance(done, _Done):
             yield task, done
-            continue
-        waiting.append(task)
-        if len(waiting) == _WORKERS_FROM and jobs > 1:
-            _warm()  # beside the workers that screen, and once for those that come
-    yield from _each(_work, waiting, cache, jobs if len(waiting) >= _WORKERS_FROM else 1)  # type: ignore[misc]
+        elif done is _MATTERS:
+            waiting.append(task)
+            if len(waiting) == _WORKERS_FROM and jobs > 1:
+                _warm()  # beside the workers that screen, and once for those that come
+        else:
+            yield task, _Done(None)
+    for task, done in _each(_work, waiting, cache, jobs if len(waiting) >= _WORKERS_FROM else 1):
+        yield task, done if isinstance(done, _Done) else _Done(None)
 
 
 def _each(
-    work: Callable[[_Task, _Memory | None], _Done | None], tasks: list[_Task], cache: _Memory | None, jobs: int
-) -> Iterator[tuple[_Task, _Done | None]]:
+    work: _Work, tasks: list[_Task], cache: _Memory | None, jobs: int, modest: bool = False
+) -> Iterator[tuple[_Task, _Done | bool | None]]:
     if jobs < 2:
         for task in tasks:
             yield task, work(task, cache)
@@ -297,7 +306,7 @@ def _each(
 
     known = functools.partial(_with, work, cache)
     left = dict(enumerate(tasks))
-    for number, result in spread(known, tasks, jobs):
+    for number, result in spread(known, tasks, jobs, modest):
         yield left.pop(number), result
     for task in left.values():  # a worker died: find the file that does it
         for _, result in alone(known, task):
@@ -307,7 +316,7 @@ def _each(
             yield task, _Done(_unreadable(task, "the process that read it died (a crash, or out of memory)"))
 
 
-def _with(work: Callable[[_Task, _Memory | None], _Done | None], cache: _Memory | None, task: _Task) -> _Done | None:
+def _with(work: _Work, cache: _Memory | None, task: _Task) -> _Done | bool | None:
     return work(task, cache)
 
 
@@ -323,13 +332,13 @@ def _warm() -> None:
     gc.freeze()
 
 
-def _screened(task: _Task, cache: _Memory | None) -> _Done | None:
-    """What comes of a file without a closer look, None if it needs one."""
+def _screened(task: _Task, cache: _Memory | None) -> _Done | bool | None:
+    """What comes of a file without a closer look, _MATTERS if it needs one, None for nothing at all: most files."""
     opened = _opened(task, cache)
     if isinstance(opened, _Done):
         return opened
     data, state = opened
-    return None if passes(data) else _Done(None, state)
+    return _MATTERS if passes(data) else _Done(None, state) if state is not None else None
 
 
 def _work(task: _Task, cache: _Memory | None) -> _Done:

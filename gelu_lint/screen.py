@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 #: lowered bytes beats any regex alternation.
 NEEDLES = ("gelu", "geglu", "gaussianerrorlinear", "gaussian_error_linear", "0.0447", "0.4471", "1.702", "erf(")
 
-_BYTES = tuple(needle.encode() for needle in NEEDLES)
+#: The needles by what they have in common: one search instead of two.
+_COMMON = tuple(
+    (common, [needle.encode() for needle in NEEDLES if common in needle.encode()])
+    for common in (b"geglu", b"gaussian", b"447", b"1.702", b"erf(")
+)
 _MOST = 300  # needles of one file that are looked at one by one
 
 
@@ -40,6 +44,9 @@ class _Rows:
         # (hidden_act="gelu",), picks from a table, or is quoted in prose (`"gelu"`).
         self.before = re.compile(rb"(?: %b | ` | \[ ) $" % option, re.VERBOSE)
         self.after = re.compile(rb"\s* (?: [,)}`] (?!\s*=) | \] (?!\s*=(?!=)) | \#.* | $ )", re.VERBOSE)
+        # A key of a table that holds but data under it ("gelu": {); what goes by "gelu_accurate" has two meanings.
+        self.key = re.compile(rb"(?: ^ | [{,] ) \s* $", re.VERBOSE)
+        self.data = re.compile(rb"""\s* : \s* [{\["'0-9]""", re.VERBOSE)
         # What no code can hold outside strings and comments: two names side by side, a comma before "and", a backtick.
         self.prose = re.compile(rb"`|, (?:and|or)\b|%b +%b" % (word, word))
         self.word = re.compile(rb"[a-z]+")
@@ -59,20 +66,22 @@ def _rows() -> _Rows:
 def passes(data: bytes) -> bool:
     """Whether a file with these bytes may hold a site, a use or a directive of ours."""
     lowered = data.lower()
-    found = _found(lowered)
+    named = b"gel" in lowered  # the names, and the codes and the name of ours that directives have
+    found = _found(lowered, named)
     if found and not _elsewhere(lowered, _marks(lowered, found)):
         return True
-    directed = b"noqa" in lowered or b"gelu-lint" in lowered
+    directed = named and (b"noqa" in lowered or b"gelu-lint" in lowered)
     return directed and re.search(rb"(?:noqa|gelu-lint).*\bgel", lowered) is not None
 
 
 def marks(lowered: bytes) -> Iterator[int]:
     """Where in lower-case bytes a needle stands that may matter: not in a comment row, nor in an idle string."""
-    return _marks(lowered, _found(lowered))
+    return _marks(lowered, _found(lowered, True))
 
 
-def _found(lowered: bytes) -> list[bytes]:
-    return [needle for needle in _BYTES if needle in lowered]
+def _found(lowered: bytes, named: bool) -> list[bytes]:
+    likely = [needle for common, needles in _COMMON if common in lowered for needle in needles]
+    return [needle for needle in ([b"gelu", *likely] if named else likely) if needle in lowered]
 
 
 def _marks(lowered: bytes, needles: list[bytes]) -> Iterator[int]:
@@ -107,7 +116,10 @@ def _idle(lowered: bytes, at: int, length: int) -> bool:
         return False
     if b"/" in opened[2] + closed[1]:
         return True  # a path, or the name of a checkpoint
-    return bool(rows.before.search(before[: opened.start()])) and bool(rows.after.match(row[closed.end() :]))
+    above, below = before[: opened.start()], row[closed.end() :]
+    if rows.key.search(above) and rows.data.match(below):
+        return b"accurate" not in opened[2] + closed[1]
+    return bool(rows.before.search(above)) and bool(rows.after.match(below))
 
 
 def _elsewhere(lowered: bytes, marked: Iterator[int]) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from gelu_lint.claims import backward, claim, claim_of_text
 from gelu_lint.lines import FIELDS, SILENT, WORD, Lines, code, loads, members, targets, words
 from gelu_lint.outline import Part, outline
-from gelu_lint.scan import Comment, Logical, Scan, scan
+from gelu_lint.scan import Comment, Logical, Scan, Statement, scan
 from gelu_lint.screen import NEEDLES, marks
 
 
@@ -55,7 +55,7 @@ HALF_WORDS = ("half()", "float16", "torch.half", "autocast", "fp16", "precision=
 _BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
 #: Tests that ask what is there, before which a block may be left.
 _ASKS = re.compile(
-    r"hasattr|getattr|\bdir\b|version|torch_[gl][et]|\b_?(?:HAS|HAVE|IS|SUPPORTS?|WITH)(?:_|\b)|_[GL][ET]_?"
+    r"(?i:hasattr|getattr|\bdir\b|version|torch_[gl][et])|\b_?(?:HAS|HAVE|IS|SUPPORTS?|WITH)(?:_|\b)|_[GL][ET]_?"
 )
 _STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
 #: A line that is nothing but a string, and perhaps a comment.
@@ -65,6 +65,11 @@ _OPERATES = re.compile(r"[\w)\]]\s*(?:\*(?!\*)|/)|\b(?:mul|multiply|mul_|mul_rn|
 #: What gives a name to a GELU: ``… as G``, ``G = nn.GELU``, ``G = getattr(nn, "GELU")``, ``class G(nn.GELU)``.
 _AS = re.compile(r"\bas\s+(\w+)")
 _ASSIGNED = re.compile(r"(?<![\w.])(\w+)[\s\\)\]]*=(?!=)")
+#: A dotted name, and what it is the first argument of.
+_DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.]*)")
+#: Rows of a table that is worth leaving out.
+_LONG = 4
+_TABLE = re.compile(r"\s*\w+\s*(?::[^=]*)?=\s*[\[{]")
 # What is bound to a call or an index is nothing that a fact can rest on, getattr and imports aside.
 _OPAQUE = re.compile(r"[\w)\]]\s*[(\[]|[{\[]")
 _ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
@@ -125,6 +130,8 @@ class _Cut:
         self.scanned, self.lines, self.shift = scanned, lines, shift
         self.kept: dict[int, int] = {}
         self.faint: dict[int, set[str]] = {}
+        self.fields: dict[int, bool] = {}  # by line whether it may hold f-strings
+        self.told: set[int] = set()  # headers whose docstring stays
 
 
 class _Piece(NamedTuple):
@@ -144,12 +151,14 @@ class _Selection:
 
     def __init__(self, text: str, rows: Sequence[int], parts: list[Part], small: int) -> None:
         self._text, self._rows, self.parts = text, rows, parts
+        self._ends = (*rows, len(text))
         self._starts = [part.start for part in parts]
         self._cuts: dict[int, _Cut] = {}
         self._faint: dict[int, set[str]] = {}  # functions and classes that only hold a name
         self._followed: set[tuple[int, int, str, int]] = set()
         self._wanted: dict[str, int] = {}
         self._aliases: set[tuple[int, int, str]] = set()
+        self._given: set[str] = set()  # the names among them
         self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
         self._queue: list[tuple[_Cut, int, int]] = []  # lines whose names are to be followed
         self._binders: dict[str, list[int]] | None = None
@@ -192,9 +201,9 @@ class _Selection:
         cut = self._cuts.get(p)
         if cut is None:
             part = self.parts[p]
-            scanned = scan(self._text[part.start : part.end])
+            scanned = _scan_import(self._text, part) or scan(self._text[part.start : part.end])
             self.unsure = self.unsure or not scanned.sure or len(scanned.statements) > 1
-            lines = Lines(self._text, (*self._rows, len(self._text)), scanned.logical, part.row - 1)
+            lines = Lines(self._text, self._ends, scanned.logical, part.row - 1)
             cut = self._cuts[p] = _Cut(scanned, lines, part.row - 1)
         return cut
 
@@ -210,7 +219,7 @@ class _Selection:
         text = lines.text(i)
         inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
         quiet = next((q[0] for q in SILENT.finditer(text) if q.start() <= inside < q.end()), "")
-        if not quiet.startswith("#") and FIELDS.search(text):
+        if quiet and not quiet.startswith("#") and self._has_fields(cut, i, text):
             quiet = ""  # code may stand in fields of strings
         if quiet.startswith("#") or (quiet and word):
             return
@@ -243,9 +252,15 @@ class _Selection:
             self._whole(cut, i)
         else:
             plain = code(text)
-            light = not quiet and (bool(word) or not _OPERATES.search(plain)) and _used(plain, name)
+            light = bool(word) or (not quiet and not _OPERATES.search(plain) and _used(plain, name))
             self._keep(cut, i, _LIGHT if light else _SEED)
         self._give(cut, i, text, formula)
+
+    def _has_fields(self, cut: _Cut, i: int, text: str) -> bool:
+        """Whether a line may hold an f-string; a long table is asked once for all of its strings."""
+        if i not in cut.fields:
+            cut.fields[i] = FIELDS.search(text) is not None
+        return cut.fields[i]
 
     def _formula_at(self, cut: _Cut, i: int) -> None:
         """All of the function that a formula stands in; of a class with a backward, all of it."""
@@ -302,6 +317,7 @@ class _Selection:
             if key in self._aliases or any(needle in name.lower() for needle in NEEDLES):
                 continue
             self._aliases.add(key)
+            self._given.add(name)
             if scope < 0:
                 found = re.finditer(rf"\b{re.escape(name)}\b", self._text)
                 self._marks += [(match.start(), name, formula) for match in found]
@@ -337,18 +353,23 @@ class _Selection:
                 self._keep(cut, j, _HEADER)
             if lines.parents[i] >= 0:
                 self._keep(cut, lines.parents[i], _HEADER)
-            if (
-                lines.defines(i)
-                and i + 1 < len(lines)
-                and _STRING.match(lines.text(i + 1))
-                and lines.parents[i + 1] == i
-            ):
-                self._keep(cut, i + 1, _HEADER)
             if self._small:
                 for j in range(len(lines)):
                     self._keep(cut, j, _SEED)
         if level > _HEADER:
             self._queue.append((cut, i, level))
+            if level == _SEED or "return" in lines.text(i):
+                self._docstrings(cut, i)
+
+    def _docstrings(self, cut: _Cut, i: int) -> None:
+        """Keep what the functions and classes around a line say of what they give."""
+        lines = cut.lines
+        at = i if lines.defines(i) else lines.scopes[i]
+        while at >= 0 and at not in cut.told:
+            cut.told.add(at)
+            if at + 1 < len(lines) and lines.parents[at + 1] == at and _STRING.match(lines.text(at + 1)):
+                self._keep(cut, at + 1, _HEADER)
+            at = lines.scopes[at]
 
     # What names stand for
 
@@ -359,11 +380,24 @@ class _Selection:
                 continue
             cut, i, level = self._queue.pop()
             text = cut.lines.text(i)
-            for name in sorted(loads(text)):
+            for name in sorted(loads(text) if level > _LIGHT else self._needed(text)):
                 self._follow(cut, i, name, level)
             if level >= _FULL:
                 for name in sorted(members(text)):
                     self._follow_member(cut, i, name)
+
+    def _needed(self, text: str) -> set[str]:
+        """The names that say which function a line uses, and how: where those of GELUs begin, what they are the first
+        argument of, and what is handed to them. All names where the line names no GELU."""
+        plain = code(text)
+        names: set[str] = set()
+        for found in _DOTTED.finditer(plain):
+            root = found[2].partition(".")[0]
+            if root in self._given or any(needle in found[2].lower() for needle in NEEDLES):
+                names |= {root, *words(found[1] or "")}
+                if plain.startswith("(", found.end()) and not plain.startswith("()", found.end()):
+                    names |= loads(plain[found.end() :])
+        return names or loads(text)
 
     def _follow(self, cut: _Cut, i: int, name: str, level: int) -> None:
         """Keep what binds a name for the line that loads it."""
@@ -398,7 +432,7 @@ class _Selection:
                 cut.faint.setdefault(i, set()).add(name)
         elif i in lines.steps and level < _FULL:
             pass
-        elif level >= _FULL or i in lines.loose or _stands(lines.text(i), lines.logical[i].word):
+        elif i in lines.loose or _follows(lines, i, level):
             self._keep(cut, i, min(level, _FULL))
         else:
             cut.faint.setdefault(i, set()).add(name)
@@ -495,9 +529,9 @@ class _Selection:
 def _left(cut: _Cut) -> dict[int, str]:
     """The lines of a statement that stay, and what stands in their place if not they: ``pass``, ``del name``."""
     lines, kept = cut.lines, cut.kept
+    last = {lines.parents[k]: k for k in sorted(kept)}  # the last line that stays of each block
     for i in range(len(lines)):
-        asks = lines.logical[i].word == "if" and i not in kept and _ASKS.search(lines.text(i))
-        if asks and any(k > i and lines.parents[k] == lines.parents[i] for k in kept):
+        if lines.logical[i].word == "if" and i < last.get(lines.parents[i], -1) and _ASKS.search(lines.text(i)):
             for j in (*lines.group(i), i, *lines.below(i)):
                 kept.setdefault(j, _HEADER)
     left = dict.fromkeys(kept, "")
@@ -548,6 +582,14 @@ def _parameter(header: str, name: str) -> bool:
     return re.search(rf"[(,*]\s*{re.escape(name)}\s*[,):=]", code(header)) is not None
 
 
+def _follows(lines: Lines, i: int, level: int) -> bool:
+    """Whether what a line binds matters at a level: a long table or list is no formula, and stands for nothing."""
+    if level < _FULL:
+        return _stands(lines.text(i), lines.logical[i].word)
+    line = lines.logical[i]
+    return line.end_row - line.row < _LONG or _TABLE.match(lines.text(i)) is None
+
+
 def _stands(text: str, word: str) -> bool:
     """Whether what a line binds stands for something that has a name, or is a literal."""
     if word in ("import", "from"):
@@ -560,8 +602,10 @@ def _stands(text: str, word: str) -> bool:
 
 def _given(text: str, formula: bool) -> set[str]:
     """The names that a line gives to what a needle in it names; a ``formula`` may be given a name, too."""
-    plain = code(text)
     bound = targets(text)
+    if bound is not None and not bound[0]:
+        return set()
+    plain = code(text)
     value = plain[plain.find("=") + 1 :]
     if bound is None:
         return {*_ASSIGNED.findall(plain)} if ";" in plain or _ONE_ROW.match(plain) else set()
@@ -593,6 +637,16 @@ def _defined(text: str) -> str:
     """The name of the function or class that a statement is, "" if none is found."""
     header = _DEFINED.search(text)
     return header[1] if header is not None else ""
+
+
+def _scan_import(text: str, part: Part) -> Scan | None:
+    """The scan of an import that stands on one row, where there is nothing to find out."""
+    end = text.find("\n", part.start)
+    row = text[part.start : end if end >= 0 else len(text)]
+    if part.kind != "import" or any(mark in row for mark in "(;#\\"):
+        return None
+    line = Logical(1, 1, 0, "from" if row.startswith("from") else "import", "")
+    return Scan((0,), (line,), (Statement(1, 1, "import", (0, 1)),), (), (), True)
 
 
 def _part_binds(text: str, kind: str) -> set[str]:

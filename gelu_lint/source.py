@@ -43,6 +43,8 @@ class Source:
     @property
     def newline(self) -> str:
         """The file's most common line end, ``\\n`` if it has none."""
+        if "\r" not in self.text:
+            return "\n"
         pairs = self.text.count("\r\n")
         counts = {"\n": self.text.count("\n") - pairs, "\r\n": pairs, "\r": self.text.count("\r") - pairs}
         return max(counts, key=counts.__getitem__)

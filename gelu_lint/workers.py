@@ -26,14 +26,15 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def spread(work: Work, items: Sequence[Any], jobs: int) -> Iterator[tuple[int, Any]]:
+def spread(work: Work, items: Sequence[Any], jobs: int, modest: bool = False) -> Iterator[tuple[int, Any]]:
     """(index, work(item)) for each item, as they are done, from ``jobs`` processes.
 
-    Some are missing where a process died: the item it died at, and at most a few beside. Results must pickle, and
-    where the system cannot fork so must ``work`` and the items.
+    ``modest`` ones leave the cores to their parent where it has work of its own. Some items are missing where a process
+    died: the one it died at, and at most a few beside. Results must pickle, and where the system cannot fork so must
+    ``work`` and the items.
     """
     if _can_fork():
-        yield from _forked(lambda at: work(items[at]), len(items), jobs)
+        yield from _forked(lambda at: work(items[at]), len(items), jobs, modest)
         return
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -69,13 +70,13 @@ def _die_silently() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _forked(work: Callable[[int], Any], count: int, jobs: int) -> Iterator[tuple[int, Any]]:
+def _forked(work: Callable[[int], Any], count: int, jobs: int, modest: bool) -> Iterator[tuple[int, Any]]:
     """``spread`` for the numbers below ``count``."""
     import pickle
     import select
     import signal
 
-    size = max(1, min(count // (jobs * 32), 64), -(-count // _CHUNKS))
+    size = max(1, min(count // (jobs * 32), 16), -(-count // _CHUNKS))
     take, give = os.pipe()
     os.write(give, b"".join(at.to_bytes(_HEAD, "big") for at in range(0, count, size)))
     os.close(give)
@@ -89,6 +90,8 @@ def _forked(work: Callable[[int], Any], count: int, jobs: int) -> Iterator[tuple
                 code = 1
                 try:
                     _die_silently()
+                    if modest:
+                        os.nice(5)
                     for pipe in (inlet, *pipes):
                         os.close(pipe)
                     while head := os.read(take, _HEAD):

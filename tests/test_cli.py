@@ -499,7 +499,9 @@ def test_workers_find_what_one_process_finds(
     many(here)
     spread: list[int] = []
     real = workers.spread
-    monkeypatch.setattr(workers, "spread", lambda work, items, jobs: (spread.append(jobs), real(work, items, jobs))[1])
+    monkeypatch.setattr(
+        workers, "spread", lambda work, items, jobs, modest=False: (spread.append(jobs), real(work, items, jobs))[1]
+    )
     assert gelu(command, "--no-cache", "--jobs", "1", ".") == 1
     alone = capsys.readouterr()
     assert spread == []

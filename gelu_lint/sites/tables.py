@@ -10,8 +10,23 @@ from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, text_of
 from gelu_lint.tree.names import Names
-from gelu_lint.tree.nodes import Call, Comparison, CSTNode, DictElement
+from gelu_lint.tree.nodes import (
+    Call,
+    Comparison,
+    ConcatenatedString,
+    CSTNode,
+    Dict,
+    DictElement,
+    Float,
+    Integer,
+    List,
+    Set,
+    SimpleString,
+)
 from gelu_lint.tree.walk import Walk
+
+#: What stands under a key that gives a name to nothing.
+_DATA = (Dict, List, Set, SimpleString, ConcatenatedString, Integer, Float)
 
 
 class Tables:
@@ -22,7 +37,8 @@ class Tables:
         self._found: list[tuple[str, CSTNode, str]] = []
 
     def visit_DictElement(self, node: DictElement) -> None:
-        self._key(node.key)
+        if not isinstance(node.value, _DATA) or "accurate" in text_of(node.key):
+            self._key(node.key)
 
     def visit_Comparison(self, node: Comparison) -> None:
         for part in (node.left, *(target.comparator for target in node.comparisons)):

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import cache
 from typing import Any, NamedTuple
 
 import libcst as cst
@@ -94,9 +95,8 @@ class Walk:
     def run(self, visitors: Iterable[object]) -> None:
         """Call the visitors' methods for every node. Raises RecursionError on a tree deeper than ``scan`` admits."""
         for visitor in visitors:
-            for name in dir(type(visitor)):
-                if name.startswith(("visit_", "leave_", "target_")):
-                    self._handlers.setdefault(name, []).append(getattr(visitor, name))
+            for name in _events(type(visitor)):  # type: ignore[arg-type]
+                self._handlers.setdefault(name, []).append(getattr(visitor, name))
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, _FRAMES))
         try:
@@ -245,6 +245,11 @@ class Walk:
             self._walk(node.body)
         with self._arm(node, "orelse", "try"):
             self._child(node.orelse)
+
+
+@cache
+def _events(visitor: type) -> tuple[str, ...]:
+    return tuple(name for name in dir(visitor) if name.startswith(("visit_", "leave_", "target_")))
 
 
 def _all_parameters(params: cst.Parameters) -> list[cst.Param]:
