@@ -53,6 +53,7 @@ class Plugin:
         from gelu_lint.config import BadConfig
         from gelu_lint.runner import findings_for_text
 
+        _load()
         # Trees are many objects and few cycles, and each search for these goes through all that flake8 holds.
         collects = gc.isenabled()
         gc.disable()
@@ -67,6 +68,16 @@ class Plugin:
         for finding in found:
             if finding.code != "GEL900":
                 yield finding.span.row, finding.span.column, f"{finding.code} {finding.message}", type(self)
+
+
+@functools.cache
+def _load() -> None:
+    """Load what reads files, once, and keep it out of all later searches for garbage: it is many objects, and flake8 makes
+    enough of its own for these searches to be frequent."""
+    from gelu_lint.engine import load
+
+    load()
+    gc.freeze()
 
 
 @functools.cache

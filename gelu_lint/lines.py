@@ -98,7 +98,7 @@ def _unfilled(plain: str) -> str:
     """Code without what stands in calls, subscripts and braces: `=` and names in there bind nothing."""
     kept: list[str] = []
     start = depth = 0
-    plain = _GAP.sub("", plain)
+    plain = _GAP.sub("", plain.replace('""', ""))
     for found in _BRACKET.finditer(plain):
         if found[1] and not depth:
             kept.append(plain[start : found.end()])
@@ -225,7 +225,8 @@ class Lines:
         if ":=" in text or word in ("del", "case"):
             self.loose.add(i)
         if name:
-            return ({name} | words(text) if ":=" in text else {name}), {name}
+            inside = () if self.is_header(i) else _MEMBER.findall(code(text))  # def f(self): self.x = 1
+            return ({name} | words(text) if ":=" in text else {name}), {name, *inside}
         if word in ("import", "from", "del", "case", "global", "nonlocal"):
             return words(text), none
         opens = word in _OPENS
