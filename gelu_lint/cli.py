@@ -136,7 +136,7 @@ def _codes(text: str) -> list[str]:
 
 def _count(text: str) -> int:
     if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 0")
     return int(text)
 
 
@@ -211,7 +211,8 @@ def _command(options: dict[str, Any]) -> int:
         _say(f"gelu-lint: {problem}")
     if result.passed_over:
         kinds = ", ".join(sorted({os.path.splitext(name)[1].lower() for name in result.passed_over}))
-        _say(f"gelu-lint: {len(result.passed_over)} named files passed over: {kinds} files are not read yet")
+        count = len(result.passed_over)
+        _say(f"gelu-lint: {count} named file{'s' * (count != 1)} passed over: {kinds} files are not read yet")
     if command == "inventory":
         from gelu_lint.inventory import render
 

@@ -72,8 +72,10 @@ class Plugin:
 
 @functools.cache
 def _load() -> None:
-    """Load what reads files, once, and keep it out of all later searches for garbage: it is many objects, and flake8 makes
-    enough of its own for these searches to be frequent."""
+    """Load what reads files, once, and keep it out of all later searches for garbage.
+
+    It is many objects, and flake8 makes enough of its own for these searches to be frequent.
+    """
     from gelu_lint.engine import load
 
     load()

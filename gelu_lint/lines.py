@@ -32,8 +32,8 @@ FIELDS = re.compile(r"""(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])['"]""")
 # Most assignments: one name or attribute of self, and no second target behind it.
 _USUAL = re.compile(r"[ \t]*(?:(?:self|cls)\.(\w+)|(\w+))[ \t]*=(?!=)[ \t]*(?![(\[*\\]|[\w.,*\s\[\]\\]*=(?!=))")
 # `a = …`, `a.b, *c = …`, `a: T = …`, `a += …`; and what may follow another one.
-_ASSIGNMENT = re.compile(r"\s*([\w.,*\s\\()\[\]]+?)\s*(?::[^=]*?)?(?:\*\*|//|>>|<<|[-+*/%@&|^])?=(?!=)")
-_ANOTHER = re.compile(r"\s*([\w.,*\s\\()\[\]]+?)\s*=(?!=)")
+_ASSIGNMENT = re.compile(r"\s*([\w.,*\s\\()\[\]]+?)(?::[^=]*?)?(?:\*\*|//|>>|<<|[-+*/%@&|^])?=(?!=)")
+_ANOTHER = re.compile(r"\s*([\w.,*\s\\()\[\]]+?)=(?!=)")
 _ANNOTATION = re.compile(r"\s*(\w+)\s*:")
 _TARGET = re.compile(r"(?<![\w.])(\w+)((?:\.\w+)*)(?![\w.]|\s*[\w\[(])")
 _HELD = re.compile(r"[)\]](?:\.\w+)*\.(\w+)(?![\w.]|\s*[\[(])")
@@ -127,12 +127,13 @@ class Lines:
         self._groups: dict[int, list[int]] = {}  # arms of one statement, and decorators with what they stand before
         self._headers: set[int] = set()
         self._defined = [self._definition(i) for i in range(len(logical))]
+        self._ends = [len(logical)] * len(logical)  # by header the line behind its block
         around: list[tuple[int, int]] = []  # (line, column) of the headers around
         last: dict[int, int] = {}  # the line before at the same level, by the header of the block
         columns = [_column(self.text(i)[: line.indent]) for i, line in enumerate(logical)]
         for i, line in enumerate(logical):
             while around and columns[i] <= around[-1][1]:
-                around.pop()
+                self._ends[around.pop()[0]] = i
             up = around[-1][0] if around else -1
             self.parents.append(up)
             self.scopes.append(-1 if up < 0 else up if self.defines(up) else self.scopes[up])
@@ -175,10 +176,7 @@ class Lines:
 
     def below(self, i: int) -> range:
         """The lines of the block that a header opens."""
-        end = i + 1
-        while end < len(self) and self.parents[end] >= i:
-            end += 1
-        return range(i + 1, end)
+        return range(i + 1, self._ends[i] if i in self._headers else i + 1)
 
     def row_of(self, row: int) -> int:
         """The line that holds a row of the whole text, -1 where there is only a comment or nothing."""
@@ -253,6 +251,15 @@ class Lines:
             self.steps.add(i)
             return {step[1]}, none
         return ({annotated[1]} if annotated is not None else none), none
+
+    @cached_property
+    def mentions(self) -> dict[str, list[int]]:
+        """The lines in which a word stands, by word."""
+        found: dict[str, list[int]] = {}
+        for i in range(len(self)):
+            for word in {*WORD.findall(self.text(i))}:
+                found.setdefault(word, []).append(i)
+        return found
 
     @cached_property
     def outer(self) -> dict[str, list[int]]:

@@ -135,7 +135,7 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
             outcomes.append(_unreadable(_Task(path, own, action), f"cannot read: {reason}"))
     other = [name for name in names.values() if name.lower().endswith(_OTHER_KINDS)]
     files = sorted(set(names.values()) - set(other), key=lambda name: name.replace(os.sep, "/"))
-    cache = _cache(paths, settings, action)
+    cache = _cache(paths, overrides, action)
     tasks = [
         _Task(name, _settings_of(os.path.dirname(name) or ".", _frozen(overrides)), action, cache is not None)
         for name in files
@@ -201,11 +201,14 @@ def _jobs() -> int:
     return cores()
 
 
-def _cache(paths: Sequence[str], settings: Settings, action: str) -> _Memory | None:
-    """What earlier runs know, for runs over directories."""
-    if not settings.values["cache"] or action == "fix" or not any(os.path.isdir(path) for path in paths):
+def _cache(paths: Sequence[str], overrides: Mapping[str, Any], action: str) -> _Memory | None:
+    """What earlier runs know, for runs over directories: it lies in the project of the first one."""
+    directory = next((path for path in paths if os.path.isdir(path)), None)
+    if directory is None or action == "fix":
         return None
-    return _Memory(os.path.join(settings.root, settings.values["cache-dir"]), settings.root)
+    values = _settings_of(directory, _frozen(overrides)).values
+    root = project_root(directory)
+    return _Memory(os.path.join(root, values["cache-dir"]), root) if values["cache"] else None
 
 
 def _all(

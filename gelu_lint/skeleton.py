@@ -67,6 +67,8 @@ _AS = re.compile(r"\bas\s+(\w+)")
 _ASSIGNED = re.compile(r"(?<![\w.])(\w+)[\s\\)\]]*=(?!=)")
 #: A dotted name, and what it is the first argument of.
 _DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.]*)")
+#: So many names are looked for in the text one by one.
+_FEW = 8
 #: Rows of a table that is worth leaving out.
 _LONG = 4
 _TABLE = re.compile(r"\s*\w+\s*(?::[^=]*)?=\s*[\[{]")
@@ -131,7 +133,13 @@ class _Cut:
         self.kept: dict[int, int] = {}
         self.faint: dict[int, set[str]] = {}
         self.fields: dict[int, bool] = {}  # by line whether it may hold f-strings
+        self.quiet: dict[int, list[tuple[int, int]]] = {}  # by line where its comments and strings stand
+        self.asked: set[tuple[int, str, int, bool, bool]] = set()  # what has been looked at
+        self.given: set[tuple[int, bool]] = set()  # lines whose names have been followed to where they are used
+        self.backwards: dict[int, bool] = {}  # by class whether it has a backward
         self.told: set[int] = set()  # headers whose docstring stays
+        self.groups: set[int] = set()  # first lines of the groups that stay
+        self.wholes: dict[int, int] = {}  # headers of blocks that stay whole, at which level
 
 
 class _Piece(NamedTuple):
@@ -159,6 +167,7 @@ class _Selection:
         self._wanted: dict[str, int] = {}
         self._aliases: set[tuple[int, int, str]] = set()
         self._given: set[str] = set()  # the names among them
+        self._words: dict[str, list[int]] | None = None  # where each word stands, once many are asked for
         self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
         self._queue: list[tuple[_Cut, int, int]] = []  # lines whose names are to be followed
         self._binders: dict[str, list[int]] | None = None
@@ -218,11 +227,19 @@ class _Selection:
         lines = cut.lines
         text = lines.text(i)
         inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
-        quiet = next((q[0] for q in SILENT.finditer(text) if q.start() <= inside < q.end()), "")
+        quiet = self._quiet(cut, i, text, inside)
         if quiet and not quiet.startswith("#") and self._has_fields(cut, i, text):
             quiet = ""  # code may stand in fields of strings
         if quiet.startswith("#") or (quiet and word):
             return
+        name = _identifier(text, inside)
+        formula = formula or (
+            not quiet and any(number in name or number in text[inside : inside + 7] for number in _NUMBERS)
+        )
+        question = (i, quiet or name, inside if lines.defines(i) else 0, bool(word), formula)
+        if question in cut.asked:
+            return
+        cut.asked.add(question)
         if quiet:
             said = quiet.strip("\"'")
             alone = _ALONE.match(text)
@@ -233,10 +250,6 @@ class _Selection:
                 return
             if not _NAME.fullmatch(said) or not claim(said):
                 return
-        name = _identifier(text, inside)
-        formula = formula or (
-            not quiet and any(number in name or number in text[inside : inside + 7] for number in _NUMBERS)
-        )
         if formula:
             self._formula_at(cut, i)
         elif lines.logical[i].word in ("import", "from"):
@@ -251,10 +264,17 @@ class _Selection:
         elif lines.logical[i].word in ("if", "elif", "case") and lines.is_header(i):
             self._whole(cut, i)
         else:
-            plain = code(text)
-            light = bool(word) or (not quiet and not _OPERATES.search(plain) and _used(plain, name))
+            light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
             self._keep(cut, i, _LIGHT if light else _SEED)
         self._give(cut, i, text, formula)
+
+    def _quiet(self, cut: _Cut, i: int, text: str, at: int) -> str:
+        """The comment or string that an offset in a line stands in, "" where it is code."""
+        if i not in cut.quiet:
+            cut.quiet[i] = [found.span() for found in SILENT.finditer(text)]
+        spans = cut.quiet[i]
+        nearest = bisect_right(spans, (at, len(text))) - 1
+        return text[slice(*spans[nearest])] if nearest >= 0 and at < spans[nearest][1] else ""
 
     def _has_fields(self, cut: _Cut, i: int, text: str) -> bool:
         """Whether a line may hold an f-string; a long table is asked once for all of its strings."""
@@ -270,8 +290,10 @@ class _Selection:
             (s for s in lines.enclosing(i, classes=False) if s >= 0 and lines.logical[s].word != "class"), -1
         )
         for owner in lines.enclosing(i, classes=True):
-            if any(backward(lines.defines(j)) for j in lines.below(owner) if lines.defines(j)):
-                self._whole(cut, owner)
+            if owner not in cut.backwards:
+                cut.backwards[owner] = any(backward(lines.defines(j)) for j in lines.below(owner) if lines.defines(j))
+                if cut.backwards[owner]:
+                    self._whole(cut, owner)
         if lines.defines(i) and lines.logical[i].word != "class":
             function = i
         if function >= 0:
@@ -304,8 +326,9 @@ class _Selection:
     def _give(self, cut: _Cut, i: int, text: str, formula: bool) -> None:
         """Look at what uses the names that a line gives to what a needle names."""
         lines = cut.lines
-        if lines.defines(i) and lines.logical[i].word != "class":
+        if (i, formula) in cut.given or (lines.defines(i) and lines.logical[i].word != "class"):
             return
+        cut.given.add((i, formula))
         given = {*_AS.findall(text)} if "as" in text else set()
         scope = lines.scopes[i]
         if "=" in text:
@@ -314,23 +337,34 @@ class _Selection:
             given.add(lines.defines(i))
         for name in sorted(given):
             key = (id(cut) if scope >= 0 else 0, scope, name)
-            if key in self._aliases or any(needle in name.lower() for needle in NEEDLES):
+            if key in self._aliases or _needle_in(name):
                 continue
             self._aliases.add(key)
             self._given.add(name)
             if scope < 0:
-                found = re.finditer(rf"\b{re.escape(name)}\b", self._text)
-                self._marks += [(match.start(), name, formula) for match in found]
+                self._marks += [(at, name, formula) for at in self._all(name)]
                 continue
-            for j in lines.below(scope):
-                if name in WORD.findall(lines.text(j)) and j not in cut.kept:
+            below = lines.below(scope)
+            for j in lines.mentions.get(name, ()):
+                if j in below and j not in cut.kept:
                     self._marks.append((self._offset(cut, j, name), name, formula))
         held = targets(text) if formula else None
         if held is not None and held[1] and scope >= 0:
             for owner in lines.enclosing(i, classes=True):
-                for j in lines.below(owner):
+                below = lines.below(owner)
+                for j in sorted({j for name in held[1] for j in lines.mentions.get(name, ()) if j in below}):
                     if not held[1].isdisjoint(members(lines.text(j))):
                         self._formula_at(cut, j)
+
+    def _all(self, name: str) -> Sequence[int]:
+        """Where a name stands in the text."""
+        if len(self._given) < _FEW:
+            return [found.start() for found in re.finditer(rf"\b{re.escape(name)}\b", self._text)]
+        if self._words is None:
+            self._words = {}
+            for found in re.finditer(r"\w+", self._text):
+                self._words.setdefault(found[0], []).append(found.start())
+        return self._words.get(name, ())
 
     def _offset(self, cut: _Cut, i: int, name: str) -> int:
         base = self._rows[cut.lines.logical[i].row + cut.shift - 1]
@@ -338,28 +372,37 @@ class _Selection:
         return base + (found.start() if found is not None else 0)
 
     def _whole(self, cut: _Cut, header: int, level: int = _SEED) -> None:
-        """Keep a header with all that stands below it."""
-        for i in (header, *cut.lines.below(header)):
+        """Keep a header with its decorators and all that stands below it."""
+        if cut.wholes.get(header, -1) >= level:
+            return
+        cut.wholes[header] = level
+        decorators = [i for i in cut.lines.group(header) if cut.lines.logical[i].word == "@"]
+        for i in (*decorators, header, *cut.lines.below(header)):
             self._keep(cut, i, level)
 
     def _keep(self, cut: _Cut, i: int, level: int) -> None:
-        before = cut.kept.get(i, -1)
-        if before >= level:
-            return
-        cut.kept[i] = level
+        """Keep a line with the headers around it, and with what must stand beside it."""
         lines = cut.lines
-        if before < 0:
-            for j in lines.group(i):
-                self._keep(cut, j, _HEADER)
-            if lines.parents[i] >= 0:
-                self._keep(cut, lines.parents[i], _HEADER)
-            if self._small:
-                for j in range(len(lines)):
-                    self._keep(cut, j, _SEED)
-        if level > _HEADER:
-            self._queue.append((cut, i, level))
-            if level == _SEED or "return" in lines.text(i):
-                self._docstrings(cut, i)
+        waiting = [(i, level)]
+        while waiting:
+            i, level = waiting.pop()
+            before = cut.kept.get(i, -1)
+            if before >= level:
+                continue
+            cut.kept[i] = level
+            if before < 0:
+                if self._small:
+                    waiting += [(j, _SEED) for j in range(len(lines)) if j not in cut.kept]
+                group = lines.group(i)
+                if group and group[0] not in cut.groups:
+                    cut.groups.add(group[0])
+                    waiting += [(j, _HEADER) for j in group]
+                if lines.parents[i] >= 0:
+                    waiting.append((lines.parents[i], _HEADER))
+            if level > _HEADER:
+                self._queue.append((cut, i, level))
+                if level == _SEED or "return" in lines.text(i):
+                    self._docstrings(cut, i)
 
     def _docstrings(self, cut: _Cut, i: int) -> None:
         """Keep what the functions and classes around a line say of what they give."""
@@ -389,15 +432,21 @@ class _Selection:
     def _needed(self, text: str) -> set[str]:
         """The names that say which function a line uses, and how: where those of GELUs begin, what they are the first
         argument of, and what is handed to them. All names where the line names no GELU."""
-        plain = code(text)
+        plain, bound = code(text), targets(text)
+        several = bound is None and (";" in plain or _ONE_ROW.match(plain) is not None)
+        if several or (bound is not None and any(map(_needle_in, bound[1]))):
+            return loads(text)
+        given = self._given - bound[0] if bound is not None else self._given
         names: set[str] = set()
+        handed = len(plain)  # from where on all is handed to GELUs
         for found in _DOTTED.finditer(plain):
-            root = found[2].partition(".")[0]
-            if root in self._given or any(needle in found[2].lower() for needle in NEEDLES):
-                names |= {root, *words(found[1] or "")}
-                if plain.startswith("(", found.end()) and not plain.startswith("()", found.end()):
-                    names |= loads(plain[found.end() :])
-        return names or loads(text)
+            for dotted, end in ((found[1] or "", found.end(1)), (found[2], found.end())):
+                root = dotted.partition(".")[0]
+                if root in given or _needle_in(dotted):
+                    names |= {root, *words(found[1] or "")}
+                    if plain.startswith("(", end) and not plain.startswith("()", end):
+                        handed = min(handed, end)
+        return (names | loads(plain[handed:])) or loads(text)
 
     def _follow(self, cut: _Cut, i: int, name: str, level: int) -> None:
         """Keep what binds a name for the line that loads it."""
@@ -539,7 +588,12 @@ def _left(cut: _Cut) -> dict[int, str]:
         left[i] = _indent(lines.text(i)) + _marker(names)
     for i in [*kept]:
         if lines.is_header(i) and not any(j in left for j in lines.below(i)):
-            left[i + 1] = _indent(lines.text(i + 1)) + "pass"
+            inside = i + 1
+            if lines.logical[i].word == "match" and lines.logical[inside].word == "case":
+                left[inside] = ""  # a match must have a case
+                inside += lines.is_header(inside)
+            if inside not in left:
+                left[inside] = _indent(lines.text(inside)) + "pass"
     return left
 
 
@@ -611,6 +665,11 @@ def _given(text: str, formula: bool) -> set[str]:
         return {*_ASSIGNED.findall(plain)} if ";" in plain or _ONE_ROW.match(plain) else set()
     clear = _OPAQUE.search(value) is None or _TRANSPARENT.search(value) is not None or len(bound[0]) > 1
     return bound[0] if formula or clear else set()
+
+
+def _needle_in(name: str) -> bool:
+    """Whether a name says for itself what it stands for."""
+    return any(needle in name.lower() for needle in NEEDLES)
 
 
 def _identifier(text: str, at: int) -> str:

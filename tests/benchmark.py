@@ -127,6 +127,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES), help="how many files, to see it grow")
     parser.add_argument("--packages", nargs="+", default=["transformers", "timm"], choices=list(PINS))
     chosen = parser.parse_args()
     folder = chosen.folder.resolve()
@@ -182,7 +183,7 @@ def main() -> None:
     table.add("flake8 with gelu-lint, timm", costs["beside"], "flake8", costs["alone"], "1.05")
 
     before: tuple[float, int] | None = None
-    for size in SIZES:
+    for size in chosen.sizes:
         place = grown(every, size, folder / "grown")
         cost, count = measure({"ours": [*cold, place]}, 3, folder)["ours"], lines(sorted(place.rglob("*.py")))
         extra = ""
@@ -190,7 +191,7 @@ def main() -> None:
             extra = f", {(cost.seconds - before[0]) / (count - before[1]) * 1e6:.2f} µs for each line more"
         table.add(f"gelu-lint, {size:,} files{extra}", cost, lines=count)
         before = cost.seconds, count
-    shutil.rmtree(folder / "grown")
+    shutil.rmtree(folder / "grown", ignore_errors=True)
     print(f"{os.cpu_count()} cores, Python {platform.python_version()}, medians of {repeat} runs in turn\n\n{table}\n")
     print(f"On {chosen.packages[0]} gelu-lint reads {times:,.0f} × as many lines a second as TorchFix on its files.")
 

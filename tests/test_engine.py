@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
+import re
+import textwrap
+import warnings
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gelu_lint.engine import judge, summarise
-from gelu_lint.model import Finding, Project
-from gelu_lint.registry import enabled
+from gelu_lint.model import FileSummary, Finding, Project
+from gelu_lint.registry import all_rules, enabled
+from gelu_lint.rule import Example
 from gelu_lint.screen import passes
-from gelu_lint.source import Unreadable, decode
+from gelu_lint.skeleton import skeleton
+from gelu_lint.source import Source, Unreadable, decode
 
 CODES = enabled(("GEL",), (), ())
+#: Takes lines out of texts of any size.
+PRUNED = functools.partial(skeleton, small=0)
 #: Real code that is installed wherever the tests run; files under a megabyte, so that the whole parse stays quick.
 REAL = [
     path
@@ -28,6 +39,38 @@ def both(path: str, data: bytes) -> tuple[list[Finding], list[Finding]]:
     return judge(summarise(source), project, CODES), judge(summarise(source, complete=True), project, CODES)
 
 
+def near(summary: FileSummary, source: Source) -> FileSummary:
+    """A summary without uses that no rule may speak of: those in rows that a skeleton leaves out or writes anew, and
+    half precision where no formula is typed."""
+    found = PRUNED(source.text, source.rows)
+    left = re.split(r"\r\n|\n", found.text)
+    rows = {number for row, number in zip(left, found.origin, strict=False) if row == source.line(number)}
+    formula = any(site.formula is not None for site in summary.sites)
+    uses = [use for use in summary.uses if use.span.row in rows and (formula or use.kind != "fp16")]
+    return summary._replace(uses=tuple(uses))
+
+
+def found_in(summary: FileSummary, policy: str) -> list[Finding]:
+    """The findings of all rules, without their fixes: in the names that are free for those a part may be too modest."""
+    findings = judge(summary, Project(policy), CODES)
+    return [finding._replace(fix=None) for finding in findings if finding.code != "GEL900"]
+
+
+def check(data: bytes, path: str = "model.py") -> FileSummary:
+    """The facts and findings of a text with all lines taken out that seem not to matter are those of all of it."""
+    source = decode(path, data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gelu_lint.engine.skeleton", PRUNED)
+        part, whole = near(summarise(source), source), near(summarise(source, complete=True), source)
+    assert part.sites == whole.sites
+    assert part.uses == whole.uses
+    assert part.import_at == whole.import_at
+    assert {*part.faults} <= {*whole.faults}
+    for policy in ("", "tanh"):
+        assert found_in(part, policy) == found_in(whole, policy)
+    return part
+
+
 def test_there_is_real_code() -> None:
     assert len(REAL) > 20
 
@@ -39,6 +82,50 @@ def test_the_skeleton_changes_no_finding_in_real_code(path: Path) -> None:
     except Unreadable:
         return  # not a text at all
     assert part == whole
+
+
+@pytest.mark.parametrize("path", REAL[1::6], ids=lambda path: path.stem)
+def test_lines_left_out_change_nothing_in_real_code(path: Path) -> None:
+    check(path.read_bytes(), path.name)
+
+
+#: Real code with something of ours in every third place of something else.
+PLANTED = [
+    *(("argparse", "isinstance(", "F.gelu("), ("collections", "len(", "nn.GELU("), ("configparser", "None", "F.gelu")),
+    *(("dataclasses", "True", "nn.GELU()"), ("enum", "ValueError", "nn.GELU"), ("fractions", "0", "1.702")),
+    *(("functools", "getattr(", "torch.gelu("), ("sched", " = ", " = gelu = "), ("statistics", "sqrt(", "torch.erf(")),
+    *(("queue", "self._", "self.gelu_"), ("shelve", "def ", "def gelu_"), ("textwrap", "class ", "class Gelu")),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), PLANTED)
+def test_lines_left_out_change_nothing_where_a_gelu_is_planted(name: str, old: str, new: str) -> None:
+    spec = importlib.util.find_spec(name)
+    assert spec is not None and spec.origin is not None
+    text = Path(spec.origin).read_text(encoding="utf-8")
+    places = [match.start() for match in re.finditer(rf"(?<![\w\x22\x27]){re.escape(old)}", text)][::3]
+    for at in reversed(places):
+        text = text[:at] + new + text[at + len(old) :]
+    first = re.search(r"^(?:import|from) ", text, re.MULTILINE)
+    assert places and first is not None
+    check((text[: first.start()] + HEAD + text[first.start() :]).encode(), f"{name}.py")
+
+
+EXAMPLES = [pytest.param(e, id=f"{r.code}-{i}") for r in all_rules() for i, e in enumerate(r.examples)]
+FILLER = """
+
+def filler(a, b=1):
+    '''Something else.'''
+    if a:
+        print(a)
+    return [a for a in b]
+"""
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_lines_left_out_change_nothing_in_the_examples_of_rules(example: Example) -> None:
+    check(example.code.encode())
+    check((example.code + FILLER).replace("\n", "\r\n").encode())
 
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -74,6 +161,356 @@ def test_the_skeleton_changes_no_finding_here(code: str) -> None:
 def test_what_another_statement_does_to_a_name_counts(name: str) -> None:
     part, _ = both("model.py", (HEAD + CASES[name]).encode())
     assert not [finding for finding in part if finding.code == "GEL001"]
+
+
+# Programs of all that may matter, in any order. Capitals are filled in: N a name, A an attribute, V a value, U a use,
+# T a test, and I a number that makes a name its own.
+
+NAMES = [
+    "F",
+    "nn",
+    "G",
+    "H",
+    "MODE",
+    "SQRT",
+    "K",
+    "act",
+    "x",
+    "torch",
+    "partial",
+    "math",
+    "gelu",
+    "helper",
+    "swish",
+    "y",
+]
+ATTRIBUTES = ["act", "act_fn", "mode", "k", "gelu", "scale"]
+IMPORTS = [
+    *(
+        "import torch",
+        "import torch.nn.functional as F",
+        "from torch import nn",
+        "from torch.nn import functional as F",
+    ),
+    *("from torch.nn import GELU as G", "from torch.nn.functional import gelu as act", "from torch.nn import *"),
+    *(
+        "import math",
+        "import numpy as np",
+        "from functools import partial",
+        "from scipy.special import erf",
+        "import jax",
+    ),
+    *("from other import nn", "import tensorflow as tf", "torch = __import__('torch')", "F = nn.functional"),
+    *("if T:\n    from torch import nn\nelse:\n    from other import nn", "F = getattr(nn, 'functional')"),
+    *("try:\n    from torch.nn.functional import gelu as act\nexcept ImportError:\n    act = None",),
+    *(
+        "if not hasattr(F, 'gelu'):\n    raise ImportError('no')",
+        "import importlib\nF = importlib.import_module('torch.nn')",
+    ),
+]
+VALUES = [
+    *(
+        "F.gelu",
+        "nn.GELU",
+        "nn.GELU()",
+        "G",
+        "H",
+        "act",
+        "partial(nn.GELU, approximate='tanh')",
+        "'tanh'",
+        "'none'",
+        "True",
+    ),
+    *(
+        "None",
+        "1.702",
+        "math.sqrt(2 / math.pi)",
+        "math.sqrt(2)",
+        "0.5",
+        "getattr(nn, 'GELU')",
+        "torch.nn",
+        "x * 0.5",
+        "x",
+    ),
+    *(
+        "F.silu",
+        "nn.SiLU",
+        "lambda x: F.gelu(x)",
+        "MODE",
+        "K",
+        "self.act",
+        "make(x)",
+        "{'gelu': swish, 'relu': F.relu}",
+    ),
+    *("{'gelu': F.gelu, 'silu': F.silu}", "helper", "lambda x: x * torch.sigmoid(1.702 * x)", "torch.erf(x / SQRT)"),
+    *("x.half()", "torch.float16", "1 if x else 2", "G if x else H", "a, b", "[G, H]", "(G)", "0.044715", "x * x * x"),
+    *("torch.tanh(K * (x + 0.044715 * x ** 3))", "swish", "nn.Sigmoid()", "gelu(x)", "x or G", "torch.erfc(-x / SQRT)"),
+]
+USES = [
+    *(
+        "F.gelu(x)",
+        "nn.GELU()",
+        "G()",
+        "act(x)",
+        "nn.GELU(approximate=MODE)",
+        "F.gelu(x, approximate=MODE)",
+        "nn.GELU(MODE)",
+    ),
+    *(
+        "F.gelu(x, approximate='tanh')",
+        "torch.gelu(x)",
+        "nn.Gelu()",
+        "F.gelu(x, MODE)",
+        "F.gelu(x, approximate=self.mode)",
+    ),
+    *(
+        "getattr(nn, 'GELU')()",
+        "H(x)",
+        "self.act(x)",
+        "0.5 * x * (1 + torch.erf(x / SQRT))",
+        "x * torch.sigmoid(K * x)",
+    ),
+    *(
+        "x * torch.sigmoid(1.702 * x)",
+        "x * 0.5 * (1 + y)",
+        "0.5 * x * (1 + torch.tanh(SQRT * (x + K * x ** 3)))",
+        "F.silu(x)",
+    ),
+    *("0.5 * x * (1.0 + torch.erf(x / math.sqrt(2.0)))", "x * helper(x)", "x * self.gate(x)", "swish(x)", "nn.SiLU()"),
+    *(
+        "nn.Sequential(nn.Linear(3, 3), nn.GELU())",
+        "Block(act_layer=nn.GELU)",
+        "Block(act=F.gelu)",
+        "gelu(x)",
+        "x.gelu()",
+    ),
+    *("Block(act_layer=G, k=K)", "torch.sqrt(2 / math.pi)", "torch.log(0.5 * (1 + torch.erf(x / math.sqrt(2))))"),
+    *("hasattr(F, 'gelu')", "register('gelu', swish)", "register('gelu', F.silu)", "{'gelu': swish, 'other': G}"),
+    *(
+        "act is F.gelu",
+        "isinstance(act, nn.GELU)",
+        "TABLE['gelu'](x)",
+        "super().__init__(approximate=MODE)",
+        "tf.nn.gelu(x)",
+    ),
+]
+#: Lines that bind, rebind or unbind names in every way.
+LINES = [
+    *("N = V", "N = V", "N = V", "N: int = V", "N += V", "N, N = V, V", "N = N = V", "del N", "for N in V:\n    pass"),
+    *(
+        "for N in y:\n    N = V",
+        "with open(x) as N:\n    U",
+        "(N := V)",
+        "print(N := V)",
+        "z = [N for N in y]",
+        "import other as N",
+    ),
+    *(
+        "z = [(N := k) for k in y]",
+        "from other import N",
+        "def N(x):\n    return V",
+        "def N(x):\n    return U",
+        "N.gelu = V",
+    ),
+    *(
+        "class N(V):\n    pass",
+        "class N(nn.GELU):\n    pass",
+        "try:\n    U\nexcept Exception as N:\n    pass",
+        "N.GELU = V",
+    ),
+    *(
+        "match y:\n    case N:\n        pass",
+        "match y:\n    case 'gelu':\n        N = V\n    case _:\n        N = V",
+        "N.data = V",
+    ),
+    *("setattr(N, 'gelu', V)", "self.A = V", "self.A = U", "self.A, self.b = V, V", "self.register_buffer('A', V)"),
+    *(
+        "if T:\n    N = V\nelse:\n    N = V",
+        "if T: N = V",
+        "while T:\n    N = V",
+        "N = V; N = V",
+        "N.mul_(2)",
+        "N = N.half()",
+    ),
+    *(
+        "try:\n    N = V\nexcept NameError:\n    N = V",
+        "N[0] = V",
+        "global N\nN = V",
+        "lambda N: U",
+        "N = (\n    V\n)",
+        "N = \\\n    V",
+    ),
+    *(
+        "async def N(): pass",
+        "F.gelu = N",
+        "nn.GELU = N",
+        "if not hasattr(F, 'gelu'):\n    return",
+        "N = V if T else V",
+    ),
+    *(
+        "if HAS_GELU:\n    N = V",
+        "def N(k=V, SQRT=V):\n    return U",
+        "assert (N := V)",
+        "N = V  # a comment",
+        "N(y, k=V)",
+    ),
+    *(
+        "return U",
+        "z = U",
+        "N = U",
+        "U",
+        "y = U if T else U",
+        "yield U",
+        "for q in U: pass",
+        "with U as q: pass",
+        "if U: pass",
+    ),
+    *(
+        "print(U, N)",
+        "return x * N",
+        "return N * x * 0.5",
+        "return N(x)",
+        "return {'gelu': N}",
+        "raise E(U)",
+        "x = U",
+        "return U, N",
+    ),
+    *(
+        "z = 1",
+        "print('nothing')",
+        "pass",
+        "# a comment about gelu",
+        "log(x)",
+        "w = x.shape[0]",
+        "'a string'",
+        "log(x, k=y)",
+    ),
+    *(
+        "for q in range(3):\n    print(q)",
+        "def filler(a, b=1):\n    return a",
+        "try:\n    q()\nfinally:\n    z()",
+        "nn.x(std=2)",
+    ),
+]
+HEADERS = [
+    *(
+        "def fI(self, x, N=V):",
+        "def fI(x):",
+        "def forward(self, x):",
+        "def __init__(self, act=V, k=1.702):",
+        "def gelu(x):",
+    ),
+    *(
+        "def quick_gelu(x, N=1.702):",
+        "def gelu_backward(x, g):",
+        "def helper(x):",
+        "def swish(x):",
+        "class CI(nn.Module):",
+    ),
+    *(
+        "class CI(G):",
+        "class GELU(nn.Module):",
+        "class CI(nn.GELU):",
+        "class CI:",
+        "class QuickGELU(nn.GELU):",
+        "if T:",
+    ),
+    *("class Act(torch.autograd.Function):", "if name == 'gelu':", "with torch.autocast('cuda', dtype=torch.float16):"),
+    *("with torch.cuda.amp.autocast():", "for i in range(3):", "while T:", "async def fI(x):", "def backward(ctx, g):"),
+    *(
+        "def test_fI():",
+        "def gate(self, x):",
+        "def outer():",
+        "@staticmethod\ndef fI(x):",
+        "@torch.jit.script\ndef fI(x):",
+    ),
+    *("@register('gelu')\ndef fI(x):", "@property\ndef gelu(self):", "@N\nclass CI:", "def fI(x, approximate='tanh'):"),
+]
+TESTS = [
+    *(
+        "x",
+        "hasattr(F, 'gelu')",
+        "HAS_GELU",
+        "name == 'gelu'",
+        "torch.__version__ > '1'",
+        "isinstance(act, G)",
+        "N is None",
+    ),
+    *("x > 0", "(N := x)", "name in ('gelu', 'silu')"),
+]
+DOCS = [
+    *("'''GELU activation.'''", '"""Applies the GELU (tanh approximation)."""', '"""Something else."""', "'gelu'"),
+    *("'''\nGELU\n\n  with rows\n'''", "# no docstring", "# none", "# none"),
+]
+FILLERS = [
+    *("log(y)", "w = y.shape[0]", "w, b = y.size()", "# more", "self.layers = nn.ModuleList(w)", "nn.init.zeros_(w)"),
+    *(
+        "for w in y:\n    log(w)\n    b += w",
+        "if w:\n    log(w)\nelse:\n    del b",
+        "try:\n    w()\nfinally:\n    log(w)",
+    ),
+    *("def method(self, y):\n    w = y.view(-1)\n    return w", "assert w.ndim == 2", "with open(w) as b:\n    log(b)"),
+    *(
+        "class Other(nn.Module):\n    def forward(self, y):\n        return self.layers(y)",
+        "b = [w for w in y]",
+        "b = w * 2",
+    ),
+]
+_FILLED = {"N": NAMES, "A": ATTRIBUTES, "V": VALUES, "U": USES, "T": TESTS}
+_MARK = re.compile(r"(?<![A-Za-z_'])[NAVUT](?![A-Za-z_'])|(?<=self\.)A|(?<=[fC])I(?=[(:])")
+
+
+def filled(draw: st.DrawFn, form: str) -> str:
+    """A form with its capitals replaced, those of what replaces them too."""
+
+    def one(mark: re.Match[str]) -> str:
+        return str(draw(st.integers(1, 99))) if mark[0] == "I" else draw(st.sampled_from(_FILLED[mark[0]]))
+
+    for _ in range(3):
+        form = _MARK.sub(one, form)
+    return form
+
+
+@st.composite
+def blocks(draw: st.DrawFn, depth: int = 0, in_function: bool = False) -> str:
+    """Some statements of a block."""
+    rows: list[str] = []
+    for _ in range(draw(st.integers(1, 4 if depth else 7))):
+        rows += draw(st.lists(st.sampled_from(FILLERS), max_size=2))
+        if depth < 4 and draw(st.integers(0, 3)) == 0:
+            header = filled(draw, draw(st.sampled_from(HEADERS)))
+            runs = "def " in header or (in_function and "class " not in header)
+            body = draw(st.sampled_from(DOCS)) + "\n" + draw(blocks(depth + 1, runs))
+            rows.append(f"{header}\n{textwrap.indent(body, '    ')}")
+            continue
+        line = filled(draw, draw(st.sampled_from(LINES)))
+        if not in_function:
+            line = re.sub(r"\b(return|yield)\b(.+)", r"z =\2", line).replace("return", "raise E")
+        rows.append(line)
+    return "\n".join(rows)
+
+
+IMPORTED = st.lists(st.sampled_from(IMPORTS), max_size=5)
+PROGRAMS = st.tuples(st.sampled_from([HEAD, HEAD, ""]), IMPORTED, blocks())
+
+
+def compiles(text: str) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(text, "model.py", "exec")
+        except SyntaxError:
+            return False
+    return True
+
+
+@settings(max_examples=400, deadline=None)
+@given(PROGRAMS, st.booleans())
+def test_lines_left_out_change_nothing_in_programs(parts: tuple[str, list[str], str], crlf: bool) -> None:
+    head, imports, body = parts
+    text = head + "\n".join([*(re.sub(r"\bT\b", "COND", line) for line in imports), body, ""])
+    if compiles(text) and passes(text.encode()):
+        check(text.replace("\n", "\r\n" if crlf else "\n").encode())
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,21 @@ def test_the_directory_can_be_chosen(project: Path, capsys: pytest.CaptureFixtur
     assert not (project / ".gelu_lint_cache").exists()
 
 
+def test_it_lies_in_the_project_that_is_checked_under_its_settings(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "pyproject.toml").write_text('[tool.gelu-lint]\ncache-dir = "kept"\n')
+    elsewhere = project.parent / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    run(capsys, "check", str(project / "sub"))
+    assert (project / "kept" / "CACHEDIR.TAG").exists()
+    assert list(elsewhere.iterdir()) == []
+    (project / "pyproject.toml").write_text("[tool.gelu-lint]\ncache = false\n")
+    run(capsys, "check", str(project))
+    assert not (project / ".gelu_lint_cache").exists()
+
+
 @pytest.mark.parametrize(
     "junk", [b"", b"{", b"[]", b"\xff\xfe", b'{"format":1,"files":{"implicit.py":[1,2,"",3,true,[]]}}']
 )
