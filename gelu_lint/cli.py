@@ -240,7 +240,7 @@ def _run(paths: list[str], overrides: dict[str, Any], command: str) -> tuple[Run
 
 def _progress() -> Callable[[int, int], None]:
     """A counter on the terminal for long work, nothing anywhere else."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         return lambda done, total: None
 
     def show(done: int, total: int) -> None:

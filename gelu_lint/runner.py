@@ -240,6 +240,8 @@ class _Memory:
 
         self._cache = Cache(directory, fingerprint())
         self._here, self._root = os.path.join(os.getcwd(), ""), os.path.join(root, "")
+        if not os.path.abspath(directory).startswith(self._root):
+            self._root = os.sep * 2  # it may serve several projects: full names
 
     def _name(self, path: str) -> str:
         """The same wherever the run was started, and wherever the project lies."""
@@ -252,7 +254,7 @@ class _Memory:
             info = os.stat(task.path)
         except OSError:
             return None
-        entry = self._cache.known(self._name(task.path), info.st_mtime_ns, info.st_size)
+        entry = self._cache.known(self._name(task.path), _changed(info), info.st_size)
         if entry is None or info.st_size > task.settings.values["max-file-size"]:
             return None
         return _recalled(task, entry)
@@ -268,6 +270,11 @@ class _Memory:
 
     def save(self) -> None:
         self._cache.save()
+
+
+def _changed(info: os.stat_result) -> int:
+    """When a file last changed: its content, or (as after a move, or where its old time was put back) what is there."""
+    return max(info.st_mtime_ns, info.st_ctime_ns)
 
 
 def _recalled(task: _Task, entry: Entry) -> _Done | None:
@@ -368,7 +375,7 @@ def _opened(task: _Task, cache: _Memory | None) -> _Done | tuple[bytes, tuple[in
     if info is not None:
         from gelu_lint.cache import digest
 
-        state = (info.st_mtime_ns, info.st_size, digest(data))
+        state = (_changed(info), info.st_size, digest(data))
         known = cache.same(task, state[2]) if cache is not None else None
         if known is not None:
             known.state = state

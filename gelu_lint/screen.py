@@ -15,14 +15,18 @@ if TYPE_CHECKING:
 
 #: Lower-case words without which no rule can speak: the names, and the constants that only a GELU has. ``in`` on
 #: lowered bytes beats any regex alternation.
-NEEDLES = ("gelu", "geglu", "gaussianerrorlinear", "gaussian_error_linear", "0.0447", "0.4471", "1.702", "erf(")
+NEEDLES = (
+    *("gelu", "geglu", "gaussianerrorlinear", "gaussian_error_linear", "gaussian error linear"),
+    *(".0447", "0.4471", "1.702", "erf(", "erfc("),
+)
 
 #: The needles by what they have in common: one search instead of two.
 _COMMON = tuple(
     (common, [needle.encode() for needle in NEEDLES if common in needle.encode()])
-    for common in (b"geglu", b"gaussian", b"447", b"1.702", b"erf(")
+    for common in (b"geglu", b"gaussian", b"447", b"1.702", b"erf(", b"erfc(")
 )
 _MOST = 300  # needles of one file that are looked at one by one
+_NEAR = 300  # bytes before a needle that show what it is part of
 
 
 class _Rows:
@@ -43,10 +47,13 @@ class _Rows:
         # What stands before the quote, and after it, of a string that only sets an option which no rule reads
         # (hidden_act="gelu",), picks from a table, or is quoted in prose (`"gelu"`).
         self.before = re.compile(rb"(?: %b | ` | \[ ) $" % option, re.VERBOSE)
-        self.after = re.compile(rb"\s* (?: [,)}`] (?!\s*=) | \] (?!\s*=(?!=)) | \#.* | $ )", re.VERBOSE)
+        self.after = re.compile(rb"\s* (?: [,)}`] (?!\s*=) | \] (?!\s*(?:[:\\]|=(?!=))) | \#.* | $ )", re.VERBOSE)
+        # A decorator that is not closed yet, or a call that registers: there any string may be a name.
+        self.registers = re.compile(rb"regist|@[\w.]+\([^()]*$")
         # A key of a table that holds but data under it ("gelu": {); what goes by "gelu_accurate" has two meanings.
         self.key = re.compile(rb"(?: ^ | [{,] ) \s* $", re.VERBOSE)
-        self.data = re.compile(rb"""\s* : \s* [{\["'0-9]""", re.VERBOSE)
+        scalar = rb"""(?: "[^"]*" | '[^']*' | [\d.]+ ) \s* (?: [,}#] | $ )"""
+        self.data = re.compile(rb"\s* : \s* (?: [{\[] (?!\s*[}\]]) | %b )" % scalar, re.VERBOSE)
         # What no code can hold outside strings and comments: two names side by side, a comma before "and", a backtick.
         self.prose = re.compile(rb"`|, (?:and|or)\b|%b +%b" % (word, word))
         self.word = re.compile(rb"[a-z]+")
@@ -54,6 +61,7 @@ class _Rows:
         self.relative = re.compile(rb"^from[ \t]+\.[\w.]*[ \t]+import[ \t]+(\([^()]*\)|[^\n(\\;]*)$", re.MULTILINE)
         self.identifier = re.compile(rb"\w+")
         self.called = re.compile(rb"([a-z_]\w*)\(")
+        self.glue = re.compile(rb"\.(?:\s|\\\n)*$")
         self.defines = re.compile(rb"\s*(?:def|class|async|@|del|global|nonlocal)\b|.*\b(?:lambda|as|def|class)\b|\s*@")
         self.lead = frozenset(word.encode() for word in LEAD)
 
@@ -97,29 +105,43 @@ def _marks(lowered: bytes, needles: list[bytes]) -> Iterator[int]:
 
 def _idle(lowered: bytes, at: int, length: int) -> bool:
     """Whether the needle at an offset says nothing: in a comment, in a string that no rule reads, in prose."""
+    here = at
     start, end = lowered.rfind(b"\n", 0, at) + 1, lowered.find(b"\n", at)
     row = lowered[start : end if end >= 0 else len(lowered)]
     at -= start
+    if b"\r" in row:  # alone it ends a row, too
+        start = row.rfind(b"\r", 0, at) + 1
+        row = row[start:].split(b"\r")[0]
+        at -= start
     before = row[:at]
     comment = before.find(b"#")
-    if comment >= 0 and not _quoted(before[:comment]):
-        return b"gelu-lint" not in row[comment:]
     rows = _rows()
+    if comment >= 0 and not _quoted(before[:comment]):
+        return b"gelu-lint" not in row[comment:] and not _says(rows, row, at, length)
     if not _quoted(row):
-        # All of the row is code, or none of it. A docstring may say with it that its code is a GELU.
-        if comment >= 0 or b"#" in row or b"{" in row or not rows.prose.search(row):
-            return False
-        around = row[max(0, at - 1) : at] + row[at + length : at + length + 1]
-        return bool(rows.part.search(around)) or not rows.lead.issuperset(rows.word.findall(before))
+        # All of the row is code, or none of it.
+        plain = b"#" not in row and b"{" not in row and b"}" not in row
+        return plain and rows.prose.search(row) is not None and not _says(rows, row, at, length)
     opened, closed = rows.opened.search(before), rows.closed.match(row, at)
     if opened is None or closed is None or opened[1] != closed[2]:
         return False
-    if b"/" in opened[2] + closed[1]:
+    said = opened[2] + closed[1]
+    if b"/" in said and (b"-" in said or b"." in said or said.count(b"/") > 1):
         return True  # a path, or the name of a checkpoint
     above, below = before[: opened.start()], row[closed.end() :]
+    if above.endswith(b"`") and _says(rows, row, at, length):
+        return False
     if rows.key.search(above) and rows.data.match(below):
-        return b"accurate" not in opened[2] + closed[1]
-    return bool(rows.before.search(above)) and bool(rows.after.match(below))
+        return b"accurate" not in said
+    if rows.before.search(above) is None or rows.after.match(below) is None:
+        return False
+    return rows.registers.search(lowered, max(0, here - _NEAR), here) is None
+
+
+def _says(rows: _Rows, row: bytes, at: int, length: int) -> bool:
+    """Whether a docstring with this row may say that its code is a GELU: no word before it tells of other things."""
+    around = row[max(0, at - 1) : at] + row[at + length : at + length + 1]
+    return rows.part.search(around) is None and rows.lead.issuperset(rows.word.findall(row[:at]))
 
 
 def _elsewhere(lowered: bytes, marked: Iterator[int]) -> bool:
@@ -136,7 +158,9 @@ def _elsewhere(lowered: bytes, marked: Iterator[int]) -> bool:
             for statement in rows.relative.finditer(lowered):
                 if b" as " not in statement[0] and b"#" not in statement[0]:
                     spans.append(statement.span())
-                    names.update(rows.identifier.findall(statement[1]))
+                    names.update(
+                        name for name in rows.identifier.findall(statement[1]) if b"gelu" in name or b"glu" in name
+                    )
         if any(start <= at < end for start, end in spans):
             continue
         start = at
@@ -146,6 +170,8 @@ def _elsewhere(lowered: bytes, marked: Iterator[int]) -> bool:
         row = lowered[lowered.rfind(b"\n", 0, start) + 1 : start]
         if called is None or called[1] not in names or rows.defines.match(row) is not None:
             return False
+        if not row.strip() or b'"' in row or rows.glue.search(lowered, max(0, start - _NEAR), start) is not None:
+            return False  # alone on its row it may be text
     return True
 
 

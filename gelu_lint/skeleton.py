@@ -48,8 +48,9 @@ LONGEST = 6_000
 
 _LONE_CR = re.compile(r"\r(?!\n)")
 _FORMULA = re.compile(r"\b(?:erfc?|exp|expm1|cdf|ndtr|[tT]anh|tanh_|erf_)\(|\b0?\.0447|1\.702")
-_BY_ERF = re.compile(r"\b(?:erfc?|ndtr)\(|\bnorm\.cdf\(")
-_NUMBERS = ("0.0447", "0.4471", "1.702", "erf(")
+#: What a GELU may be made of, too, in a file that shows one by a needle.
+_BY_ERF = re.compile(r"\bndtr\(|\bnorm\.cdf\(")
+_NUMBERS = (".0447", "0.4471", "1.702", "erf(", "erfc(")
 #: What half precision shows by; a file is screened by the needles alone.
 HALF_WORDS = ("half()", "float16", "torch.half", "autocast", "fp16", "precision=16", '"16-', "'16-")
 _BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
@@ -181,8 +182,8 @@ class _Selection:
         self._marks = [(at, "", False) for at in marks(latin)]
         if not self._marks:
             return
-        if any(word in self._text for word in ("erfc(", "ndtr(", "norm.cdf(")):
-            self._marks += [(match.start(), "", True) for match in _BY_ERF.finditer(self._text) if match[0] != "erf("]
+        if "ndtr(" in self._text or "norm.cdf(" in self._text:
+            self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
         self._marks.reverse()
         self._drain()
         if self._formula:

@@ -85,7 +85,12 @@ def _forked(work: Callable[[int], Any], count: int, jobs: int, modest: bool) -> 
     try:
         for _ in range(min(jobs, -(-count // size))):
             inlet, outlet = os.pipe()
-            child = os.fork()
+            try:
+                child = os.fork()
+            except OSError:  # no more processes: those that there are do the work, or we
+                os.close(inlet)
+                os.close(outlet)
+                break
             if not child:
                 code = 1
                 try:
@@ -105,6 +110,8 @@ def _forked(work: Callable[[int], Any], count: int, jobs: int, modest: bool) -> 
             children.append(child)
             os.close(outlet)
             pipes[inlet] = bytearray()
+        if not children:
+            yield from ((at, work(at)) for at in range(count))
         while pipes:
             for inlet in select.select([*pipes], [], [])[0]:
                 data = os.read(inlet, 1 << 20)

@@ -139,6 +139,27 @@ def test_the_directory_can_be_chosen(project: Path, capsys: pytest.CaptureFixtur
     assert not (project / ".gelu_lint_cache").exists()
 
 
+def test_files_that_changed_places_are_told_apart(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project / "a.py", HEAD + "act = nn.GELU()\n")
+    write(project / "b.py", HEAD + "act = nn.ReLU()\n")
+    assert "a.py:3:7" in run(capsys, "check", "--output-format", "concise", ".")[1]
+    for old, new in (("a.py", "c.py"), ("b.py", "a.py"), ("c.py", "b.py")):
+        (project / old).rename(project / new)
+    out = run(capsys, "check", "--output-format", "concise", ".")[1]
+    assert "b.py:3:7" in out
+    assert "a.py:3:7" not in out
+
+
+def test_projects_may_share_a_directory(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, layer in (("one", "GELU"), ("two", "ReLU")):
+        write(project / name / "pyproject.toml", f'[tool.gelu-lint]\ncache-dir = "{project / "shared"}"\n')
+        write(project / name / "model.py", HEAD + f"act = nn.{layer}()\n")
+        for path in (project / name).iterdir():
+            os.utime(path, (1, 1))
+    assert "GEL001" in run(capsys, "check", str(project / "one"))[1]
+    assert run(capsys, "check", str(project / "two"))[1] == "No findings in 1 file.\n"
+
+
 def test_it_lies_in_the_project_that_is_checked_under_its_settings(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +265,15 @@ def test_nothing_is_printed_twice() -> None:
         "print('once', end='')\nlist(spread(cube, range(4), 2))\n"
     )
     assert done.stdout == "once"
+
+
+def test_without_more_processes_the_work_is_done_here() -> None:
+    script = (
+        "import os\nfrom gelu_lint.workers import spread\nfrom tests.test_runner import cube\n"
+        "def refuse():\n    raise BlockingIOError(11, 'Resource temporarily unavailable')\n"
+        "os.fork = refuse\nprint(sorted(spread(cube, range(3), 2)))\n"
+    )
+    assert run_python(script).stdout == "[(0, 0), (1, 1), (2, 8)]\n"
 
 
 def test_an_interrupt_leaves_no_process_behind() -> None:

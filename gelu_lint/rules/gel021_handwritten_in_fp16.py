@@ -34,7 +34,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     uses = {use.detail: use for use in reversed(file.uses) if use.kind == "fp16"}
     for site in file.sites:
         kind, at = fp16_hazard(site)
-        if site.formula is None or not kind or site.flavour not in ("erf", "tanh", "quick"):
+        if site.formula is None or not kind or not uses or site.flavour not in ("erf", "tanh", "quick"):
             continue
         if is_test(file.path, site.symbol) or is_reference(site.symbol, site.key) or is_backward(site.symbol):
             continue
