@@ -9,16 +9,13 @@ too few would change a finding.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import NamedTuple
 
-from gelu_lint.claims import backward, claim, claim_of_text
-from gelu_lint.lines import FIELDS, SILENT, WORD, Lines, code, loads, members, targets, words
+from gelu_lint.cut import Piece
 from gelu_lint.outline import Part, outline
-from gelu_lint.scan import Comment, Logical, Scan, Statement, scan
-from gelu_lint.screen import NEEDLES, marks
+from gelu_lint.scan import Comment, Logical, Scan, scan
+from gelu_lint.selection import Selection
 
 
 class Skeleton(NamedTuple):
@@ -41,49 +38,22 @@ class Skeleton(NamedTuple):
 
 #: Up to so many rows a text is not worth taking lines out of its statements.
 SMALL = 100
-#: Up to so many lines a function or class that is only referred to may be what computes an activation.
-_SHORT = 20
 #: A text of more rows that cannot be told into statements is not parsed at all.
 LONGEST = 6_000
-
 _LONE_CR = re.compile(r"\r(?!\n)")
-_FORMULA = re.compile(r"\b(?:erfc?|exp|expm1|cdf|ndtr|[tT]anh|tanh_|erf_)\(|\b0?\.0447|1\.702")
-#: What a GELU may be made of, too, in a file that shows one by a needle.
-_BY_ERF = re.compile(r"\bndtr\(|\bnorm\.cdf\(")
-_NUMBERS = (".0447", "0.4471", "1.702", "erf(", "erfc(")
-#: What half precision shows by; a file is screened by the needles alone.
-HALF_WORDS = ("half()", "float16", "torch.half", "autocast", "fp16", "precision=16", '"16-', "'16-")
-_BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
-#: Tests that ask what is there, before which a block may be left.
-_ASKS = re.compile(
-    r"(?i:hasattr|getattr|\bdir\b|version|torch_[gl][et])|\b_?(?:HAS|HAVE|IS|SUPPORTS?|WITH)(?:_|\b)|_[GL][ET]_?"
+# "match" and "case" may be names: then more is left out than need be.
+_HEADERS = frozenset(
+    [
+        *("@", "async", "case", "class", "def", "elif", "else", "except", "finally"),
+        *("for", "if", "match", "try", "while", "with"),
+    ]
 )
-_STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
-#: A line that is nothing but a string, and perhaps a comment.
-_ALONE = re.compile(rf"\s*[rRbBuU]{{0,2}}(?!\#)(?:{SILENT.pattern})\s*(?:\#[^\n]*)?\s*", re.DOTALL | re.VERBOSE)
-_NAME = re.compile(r"[\w.\- ]{1,60}")  # a string that may be the name of an activation
-_OPERATES = re.compile(r"[\w)\]]\s*(?:\*(?!\*)|/)|\b(?:mul|multiply|mul_|mul_rn|store|lambda)\b")
-#: What gives a name to a GELU: ``… as G``, ``G = nn.GELU``, ``G = getattr(nn, "GELU")``, ``class G(nn.GELU)``.
-_AS = re.compile(r"\bas\s+(\w+)")
-_ASSIGNED = re.compile(r"(?<![\w.])(\w+)[\s\\)\]]*=(?!=)")
-#: A dotted name, and what it is the first argument of.
-_DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.]*)")
-#: So many names are looked for in the text one by one.
-_FEW = 8
-#: Rows of a table that is worth leaving out.
-_LONG = 4
-_TABLE = re.compile(r"\s*\w+\s*(?::[^=]*)?=\s*[\[{]")
-# What is bound to a call or an index is nothing that a fact can rest on, getattr and imports aside.
-_OPAQUE = re.compile(r"[\w)\]]\s*[(\[]|[{\[]")
-_ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
-_TRANSPARENT = re.compile(r"getattr|import")
-_TOP = re.compile(r"(?:from|import)\s+(\w+)")
 
 
 def whole(text: str, scanned: Scan) -> Skeleton:
     """All of a text, but for what is out of bounds. ``scanned`` must be that of ``text``."""
     text = _LONE_CR.sub("\n", text)
-    bones = _assembled(text, scanned.rows, [_Piece(text, scanned, 0, None)], True)
+    bones = _assembled(text, scanned.rows, [Piece(text, scanned, 0, None)], True)
     return bones._replace(parts=_parts(text, scanned))
 
 
@@ -97,12 +67,12 @@ def skeleton(text: str, rows: Sequence[int], small: int = SMALL) -> Skeleton:
     """
     text = _LONE_CR.sub("\n", text)
     parts = outline(text, rows)
-    selection = _Selection(text, rows, parts, small) if parts is not None else None
+    selection = Selection(text, rows, parts, small) if parts is not None else None
     if selection is None or selection.unsure:
         scanned = scan(text)
         if not scanned.sure:
             return whole(text, scanned) if len(rows) <= LONGEST else _nothing(len(rows))
-        selection = _Selection(text, rows, [*_parts(text, scanned)], small)
+        selection = Selection(text, rows, [*_parts(text, scanned)], small)
     bones = _assembled(text, rows, selection.pieces(), False)
     return bones._replace(parts=tuple(selection.parts))
 
@@ -118,637 +88,6 @@ def _parts(text: str, scanned: Scan) -> tuple[Part, ...]:
     return tuple(Part(ends[s.row - 1], ends[s.end_row], s.row, s.end_row, s.kind) for s in scanned.statements)
 
 
-_HEADER, _LIGHT, _FULL, _SEED = range(4)
-
-
-class _Cut:
-    """What is taken of one statement.
-
-    kept    by line: _HEADER (it stands there for others), _LIGHT (what its names stand for matters), _FULL (so does
-            what they compute) or _SEED (and what classes compute)
-    faint   lines whose names must not stand for anything, and these names
-    """
-
-    def __init__(self, scanned: Scan, lines: Lines, shift: int) -> None:
-        self.scanned, self.lines, self.shift = scanned, lines, shift
-        self.kept: dict[int, int] = {}
-        self.faint: dict[int, set[str]] = {}
-        self.fields: dict[int, bool] = {}  # by line whether it may hold f-strings
-        self.quiet: dict[int, list[tuple[int, int]]] = {}  # by line where its comments and strings stand
-        self.asked: set[tuple[int, str, int, bool, bool]] = set()  # what has been looked at
-        self.given: set[tuple[int, bool]] = set()  # lines whose names have been followed to where they are used
-        self.backwards: dict[int, bool] = {}  # by class whether it has a backward
-        self.told: set[int] = set()  # headers whose docstring stays
-        self.groups: set[int] = set()  # first lines of the groups that stay
-        self.wholes: dict[int, int] = {}  # headers of blocks that stay whole, at which level
-
-
-class _Piece(NamedTuple):
-    """Some lines of a stretch of text: by line what stands in its place, "" for itself; None: all of them.
-
-    ``shift`` is how many rows stand above the stretch.
-    """
-
-    text: str
-    scanned: Scan
-    shift: int
-    left: dict[int, str] | None
-
-
-class _Selection:
-    """Chooses the lines of one text."""
-
-    def __init__(self, text: str, rows: Sequence[int], parts: list[Part], small: int) -> None:
-        self._text, self._rows, self.parts = text, rows, parts
-        self._ends = (*rows, len(text))
-        self._starts = [part.start for part in parts]
-        self._cuts: dict[int, _Cut] = {}
-        self._faint: dict[int, set[str]] = {}  # functions and classes that only hold a name
-        self._followed: set[tuple[int, int, str, int]] = set()
-        self._wanted: dict[str, int] = {}
-        self._aliases: set[tuple[int, int, str]] = set()
-        self._given: set[str] = set()  # the names among them
-        self._words: dict[str, list[int]] | None = None  # where each word stands, once many are asked for
-        self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
-        self._queue: list[tuple[_Cut, int, int]] = []  # lines whose names are to be followed
-        self._binders: dict[str, list[int]] | None = None
-        self._small = len(rows) <= small
-        self._formula = False
-        self.unsure = False
-        self._select()
-
-    def _select(self) -> None:
-        latin = self._text.encode("latin-1", "replace").lower()
-        self._marks = [(at, "", False) for at in marks(latin)]
-        if not self._marks:
-            return
-        if "ndtr(" in self._text or "norm.cdf(" in self._text:
-            self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
-        self._marks.reverse()
-        self._drain()
-        if self._formula:
-            for word in HALF_WORDS:
-                at = self._text.find(word)
-                while at >= 0:
-                    place = self._place(at)
-                    if place is not None:
-                        self._keep(*place, _FULL)
-                    at = self._text.find(word, at + 1)
-            self._drain()
-        if self._cuts:
-            self._imports()
-
-    def _place(self, at: int) -> tuple[_Cut, int] | None:
-        """The line that holds an offset."""
-        p = bisect_right(self._starts, at) - 1
-        if p < 0:
-            return None
-        cut = self._cut(p)
-        i = cut.lines.row_of(bisect_right(self._rows, at))
-        return (cut, i) if i >= 0 else None
-
-    def _cut(self, p: int) -> _Cut:
-        cut = self._cuts.get(p)
-        if cut is None:
-            part = self.parts[p]
-            scanned = _scan_import(self._text, part) or scan(self._text[part.start : part.end])
-            self.unsure = self.unsure or not scanned.sure or len(scanned.statements) > 1
-            lines = Lines(self._text, self._ends, scanned.logical, part.row - 1)
-            cut = self._cuts[p] = _Cut(scanned, lines, part.row - 1)
-        return cut
-
-    # What a needle means where it stands
-
-    def _look(self, at: int, word: str = "", formula: bool = False) -> None:
-        """Keep what matters because of the needle at an offset, or of ``word``, which stands for one."""
-        place = self._place(at)
-        if place is None:
-            return
-        cut, i = place
-        lines = cut.lines
-        text = lines.text(i)
-        inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
-        quiet = self._quiet(cut, i, text, inside)
-        if quiet and not quiet.startswith("#") and self._has_fields(cut, i, text):
-            quiet = ""  # code may stand in fields of strings
-        if quiet.startswith("#") or (quiet and word):
-            return
-        name = _identifier(text, inside)
-        formula = formula or (
-            not quiet and any(number in name or number in text[inside : inside + 7] for number in _NUMBERS)
-        )
-        question = (i, quiet or name, inside if lines.defines(i) else 0, bool(word), formula)
-        if question in cut.asked:
-            return
-        cut.asked.add(question)
-        if quiet:
-            said = quiet.strip("\"'")
-            alone = _ALONE.match(text)
-            if alone is not None and alone.end() == len(text):
-                owner = lines.parents[i]
-                if owner >= 0 and i == owner + 1 and claim_of_text(said):
-                    self._whole(cut, owner)
-                return
-            if not _NAME.fullmatch(said) or not claim(said):
-                return
-        if formula:
-            self._formula_at(cut, i)
-        elif lines.logical[i].word in ("import", "from"):
-            self._keep(cut, i, _HEADER)
-        elif lines.logical[i].word == "@":
-            self._keep(cut, i, _LIGHT)
-            for j in lines.group(i):
-                if lines.defines(j):
-                    self._whole(cut, j)
-        elif lines.defines(i):
-            self._definition(cut, i, text, inside)
-        elif lines.logical[i].word in ("if", "elif", "case") and lines.is_header(i):
-            self._whole(cut, i)
-        else:
-            light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
-            self._keep(cut, i, _LIGHT if light else _SEED)
-        self._give(cut, i, text, formula)
-
-    def _quiet(self, cut: _Cut, i: int, text: str, at: int) -> str:
-        """The comment or string that an offset in a line stands in, "" where it is code."""
-        if i not in cut.quiet:
-            cut.quiet[i] = [found.span() for found in SILENT.finditer(text)]
-        spans = cut.quiet[i]
-        nearest = bisect_right(spans, (at, len(text))) - 1
-        return text[slice(*spans[nearest])] if nearest >= 0 and at < spans[nearest][1] else ""
-
-    def _has_fields(self, cut: _Cut, i: int, text: str) -> bool:
-        """Whether a line may hold an f-string; a long table is asked once for all of its strings."""
-        if i not in cut.fields:
-            cut.fields[i] = FIELDS.search(text) is not None
-        return cut.fields[i]
-
-    def _formula_at(self, cut: _Cut, i: int) -> None:
-        """All of the function that a formula stands in; of a class with a backward, all of it."""
-        lines = cut.lines
-        self._formula = True
-        function = next(
-            (s for s in lines.enclosing(i, classes=False) if s >= 0 and lines.logical[s].word != "class"), -1
-        )
-        for owner in lines.enclosing(i, classes=True):
-            if owner not in cut.backwards:
-                cut.backwards[owner] = any(backward(lines.defines(j)) for j in lines.below(owner) if lines.defines(j))
-                if cut.backwards[owner]:
-                    self._whole(cut, owner)
-        if lines.defines(i) and lines.logical[i].word != "class":
-            function = i
-        if function >= 0:
-            self._whole(cut, function)
-        else:
-            self._keep(cut, i, _FULL)
-
-    def _definition(self, cut: _Cut, i: int, text: str, at: int) -> None:
-        """A function or class with a needle in its header: in its name, among its bases, or in a default."""
-        lines, name = cut.lines, cut.lines.defines(i)
-        is_class = lines.logical[i].word == "class"
-        in_name = at < text.find(name) + len(name)
-        if claim(name) or (is_class and any(backward(lines.defines(j)) for j in lines.below(i))):
-            self._whole(cut, i)
-        elif not is_class:
-            if in_name and backward(name):
-                self._whole(cut, i)
-            light = in_name or _used(code(text), _identifier(text, at))
-            self._keep(cut, i, _LIGHT if light else _FULL)
-        elif not in_name and len(lines.below(i)) <= _SHORT:
-            self._whole(cut, i)
-        elif not in_name:
-            self._definition_only(cut, i, _FULL)
-            for j in lines.below(i):
-                if "super(" in lines.text(j):
-                    self._keep(cut, j, _LIGHT)
-        else:
-            self._keep(cut, i, _LIGHT)
-
-    def _give(self, cut: _Cut, i: int, text: str, formula: bool) -> None:
-        """Look at what uses the names that a line gives to what a needle names."""
-        lines = cut.lines
-        if (i, formula) in cut.given or (lines.defines(i) and lines.logical[i].word != "class"):
-            return
-        cut.given.add((i, formula))
-        given = {*_AS.findall(text)} if "as" in text else set()
-        scope = lines.scopes[i]
-        if "=" in text:
-            given |= _given(text, formula and scope < 0)
-        if lines.defines(i):
-            given.add(lines.defines(i))
-        for name in sorted(given):
-            key = (id(cut) if scope >= 0 else 0, scope, name)
-            if key in self._aliases or _needle_in(name):
-                continue
-            self._aliases.add(key)
-            self._given.add(name)
-            if scope < 0:
-                self._marks += [(at, name, formula) for at in self._all(name)]
-                continue
-            below = lines.below(scope)
-            for j in lines.mentions.get(name, ()):
-                if j in below and j not in cut.kept:
-                    self._marks.append((self._offset(cut, j, name), name, formula))
-        held = targets(text) if formula else None
-        if held is not None and held[1] and scope >= 0:
-            for owner in lines.enclosing(i, classes=True):
-                below = lines.below(owner)
-                for j in sorted({j for name in held[1] for j in lines.mentions.get(name, ()) if j in below}):
-                    if not held[1].isdisjoint(members(lines.text(j))):
-                        self._formula_at(cut, j)
-
-    def _all(self, name: str) -> Sequence[int]:
-        """Where a name stands in the text."""
-        if len(self._given) < _FEW:
-            return [found.start() for found in re.finditer(rf"\b{re.escape(name)}\b", self._text)]
-        if self._words is None:
-            self._words = {}
-            for found in re.finditer(r"\w+", self._text):
-                self._words.setdefault(found[0], []).append(found.start())
-        return self._words.get(name, ())
-
-    def _offset(self, cut: _Cut, i: int, name: str) -> int:
-        base = self._rows[cut.lines.logical[i].row + cut.shift - 1]
-        found = re.search(rf"\b{re.escape(name)}\b", cut.lines.text(i))
-        return base + (found.start() if found is not None else 0)
-
-    def _whole(self, cut: _Cut, header: int, level: int = _SEED) -> None:
-        """Keep a header with its decorators and all that stands below it."""
-        if cut.wholes.get(header, -1) >= level:
-            return
-        cut.wholes[header] = level
-        decorators = [i for i in cut.lines.group(header) if cut.lines.logical[i].word == "@"]
-        for i in (*decorators, header, *cut.lines.below(header)):
-            self._keep(cut, i, level)
-
-    def _keep(self, cut: _Cut, i: int, level: int) -> None:
-        """Keep a line with the headers around it, and with what must stand beside it."""
-        lines = cut.lines
-        waiting = [(i, level)]
-        while waiting:
-            i, level = waiting.pop()
-            before = cut.kept.get(i, -1)
-            if before >= level:
-                continue
-            cut.kept[i] = level
-            if before < 0:
-                if self._small:
-                    waiting += [(j, _SEED) for j in range(len(lines)) if j not in cut.kept]
-                group = lines.group(i)
-                if group and group[0] not in cut.groups:
-                    cut.groups.add(group[0])
-                    waiting += [(j, _HEADER) for j in group]
-                if lines.parents[i] >= 0:
-                    waiting.append((lines.parents[i], _HEADER))
-            if level > _HEADER:
-                self._queue.append((cut, i, level))
-                if level == _SEED or "return" in lines.text(i):
-                    self._docstrings(cut, i)
-
-    def _docstrings(self, cut: _Cut, i: int) -> None:
-        """Keep what the functions and classes around a line say of what they give."""
-        lines = cut.lines
-        at = i if lines.defines(i) else lines.scopes[i]
-        while at >= 0 and at not in cut.told:
-            cut.told.add(at)
-            if at + 1 < len(lines) and lines.parents[at + 1] == at and _STRING.match(lines.text(at + 1)):
-                self._keep(cut, at + 1, _HEADER)
-            at = lines.scopes[at]
-
-    # What names stand for
-
-    def _drain(self) -> None:
-        while self._marks or self._queue:
-            if self._marks:
-                self._look(*self._marks.pop())
-                continue
-            cut, i, level = self._queue.pop()
-            text = cut.lines.text(i)
-            for name in sorted(loads(text) if level > _LIGHT else self._needed(text)):
-                self._follow(cut, i, name, level)
-            if level >= _FULL:
-                for name in sorted(members(text)):
-                    self._follow_member(cut, i, name)
-
-    def _needed(self, text: str) -> set[str]:
-        """The names that say which function a line uses, and how: where those of GELUs begin, what they are the first
-        argument of, and what is handed to them. All names where the line names no GELU."""
-        plain, bound = code(text), targets(text)
-        several = bound is None and (";" in plain or _ONE_ROW.match(plain) is not None)
-        if several or (bound is not None and any(map(_needle_in, bound[1]))):
-            return loads(text)
-        given = self._given - bound[0] if bound is not None else self._given
-        names: set[str] = set()
-        handed = len(plain)  # from where on all is handed to GELUs
-        for found in _DOTTED.finditer(plain):
-            for dotted, end in ((found[1] or "", found.end(1)), (found[2], found.end())):
-                root = dotted.partition(".")[0]
-                if root in given or _needle_in(dotted):
-                    names |= {root, *words(found[1] or "")}
-                    if plain.startswith("(", end) and not plain.startswith("()", end):
-                        handed = min(handed, end)
-        return (names | loads(plain[handed:])) or loads(text)
-
-    def _follow(self, cut: _Cut, i: int, name: str, level: int) -> None:
-        """Keep what binds a name for the line that loads it."""
-        lines = cut.lines
-        key = (id(cut), lines.scopes[i], name, level)
-        if key in self._followed:
-            return
-        self._followed.add(key)
-        if lines.scopes[i] >= 0:
-            binding = lines.bindings[0].get(name, ())
-            for scope in lines.enclosing(i, classes=False):
-                for j in binding if scope >= 0 else ():
-                    if lines.scopes[j] == scope:
-                        self._bound(cut, j, name, level)
-                for j in lines.outer.get(name, ()):
-                    self._keep(cut, j, _HEADER)
-                    for k in binding:
-                        if lines.scopes[k] == lines.scopes[j]:
-                            self._keep(cut, k, _HEADER)
-        self._want(name, level)
-
-    def _bound(self, cut: _Cut, i: int, name: str, level: int) -> None:
-        """Keep a line that binds a name, or remember that it is nothing to rest on."""
-        lines = cut.lines
-        if lines.defines(i) == name:
-            follows = level == _SEED or (level == _FULL and lines.logical[i].word != "class")
-            if self._small or (follows and len(lines.below(i)) <= _SHORT):
-                self._whole(cut, i, _FULL)
-            elif level >= _FULL:
-                self._definition_only(cut, i, _HEADER)
-            else:
-                cut.faint.setdefault(i, set()).add(name)
-        elif i in lines.steps and level < _FULL:
-            pass
-        elif i in lines.loose or _follows(lines, i, level):
-            self._keep(cut, i, min(level, _FULL))
-        else:
-            cut.faint.setdefault(i, set()).add(name)
-
-    def _definition_only(self, cut: _Cut, i: int, level: int) -> None:
-        """Keep a header, and those of the methods by which a class behaves."""
-        self._keep(cut, i, level)
-        for j in cut.lines.below(i):
-            if cut.lines.scopes[j] == i and cut.lines.defines(j) in _BEHAVIOUR:
-                self._keep(cut, j, _HEADER)
-
-    def _follow_member(self, cut: _Cut, i: int, name: str) -> None:
-        """Keep what sets an attribute of the class around, and its method of that name."""
-        lines = cut.lines
-        for owner in lines.enclosing(i, classes=True):
-            key = (id(cut), owner, "." + name, _FULL)
-            if key in self._followed:
-                continue
-            self._followed.add(key)
-            names, attributes = lines.bindings
-            below = lines.below(owner)
-            for j in (*attributes.get(name, ()), *names.get(name, ())):
-                if j in below and (lines.scopes[j] == owner or (name in attributes and j in attributes[name])):
-                    self._bound(cut, j, name, _FULL)
-        self._want(name, _LIGHT, member=True)
-
-    def _want(self, name: str, level: int, member: bool = False) -> None:
-        """Keep what binds a name at the top level."""
-        if self._wanted.get(name, -1) >= level:
-            return
-        self._wanted[name] = level
-        if self._binders is None:
-            self._binders = self._index()
-        for p in self._binders.get(name, ()):
-            part = self.parts[p]
-            if member and part.kind != "simple":
-                continue
-            own = part.kind in ("def", "class") and _defined(self._text[part.start : part.end]) == name
-            if own and level < _FULL and p not in self._cuts:
-                self._faint.setdefault(p, set()).add(name)
-                continue
-            cut = self._cut(p)
-            if part.kind == "import":
-                self._keep(cut, 0, _HEADER)
-                continue
-            declared = cut.lines.outer.get(name, ())
-            for i in cut.lines.bindings[0].get(name, ()):
-                if cut.lines.scopes[i] < 0:
-                    self._bound(cut, i, name, level)
-                elif any(cut.lines.scopes[i] == cut.lines.scopes[j] for j in declared):
-                    self._keep(cut, i, _HEADER)
-            for i in declared:
-                self._keep(cut, i, _HEADER)
-            if part.kind == "simple" and (cut.lines.bindings[1] or _PATCHES.search(cut.lines.text(0))):
-                self._keep(cut, 0, min(level, _FULL))
-
-    def _index(self) -> dict[str, list[int]]:
-        """The parts that may bind a name at the top level, by name."""
-        found: dict[str, list[int]] = {}
-        for p, part in enumerate(self.parts):
-            for name in _part_binds(self._text[part.start : part.end], part.kind):
-                found.setdefault(name, []).append(p)
-        return found
-
-    def _imports(self) -> None:
-        """Keep imports of whatever a fix may use, and those that bind any name."""
-        known = _packages()
-        for p, part in enumerate(self.parts):
-            text = self._text[part.start : part.end]
-            if part.kind == "import":
-                found = _TOP.match(text)
-                if (found is not None and found[1] in known) or "*" in text or not known.isdisjoint(WORD.findall(text)):
-                    self._keep(self._cut(p), 0, _HEADER)
-            elif part.kind == "compound" and text.startswith("if") and "raise" in text and _ASKS.search(text):
-                cut = self._cut(p)
-                for i in range(len(cut.lines)):
-                    self._keep(cut, i, _HEADER)
-
-    def pieces(self) -> list[_Piece]:
-        """The parts that something is left of."""
-        found: list[_Piece] = []
-        for p in sorted({*self._cuts, *self._faint}):
-            part, cut = self.parts[p], self._cuts.get(p)
-            text = self._text[part.start : part.end]
-            names = self._faint.get(p, set())
-            if cut is not None and (cut.kept or cut.faint):
-                found.append(_Piece(text, cut.scanned, cut.shift, _left(cut)))
-            elif names:
-                line = Logical(1, 1, 0, "del", "")
-                found.append(_Piece(text, Scan((0,), (line,), (), (), (), True), part.row - 1, {0: _marker(names)}))
-        return found
-
-
-def _left(cut: _Cut) -> dict[int, str]:
-    """The lines of a statement that stay, and what stands in their place if not they: ``pass``, ``del name``."""
-    lines, kept = cut.lines, cut.kept
-    last = {lines.parents[k]: k for k in sorted(kept)}  # the last line that stays of each block
-    for i in range(len(lines)):
-        if lines.logical[i].word == "if" and i < last.get(lines.parents[i], -1) and _ASKS.search(lines.text(i)):
-            for j in (*lines.group(i), i, *lines.below(i)):
-                kept.setdefault(j, _HEADER)
-    left = dict.fromkeys(kept, "")
-    for i, names in _markers(cut).items():
-        left[i] = _indent(lines.text(i)) + _marker(names)
-    for i in [*kept]:
-        if lines.is_header(i) and not any(j in left for j in lines.below(i)):
-            inside = i + 1
-            if lines.logical[i].word == "match" and lines.logical[inside].word == "case":
-                left[inside] = ""  # a match must have a case
-                inside += lines.is_header(inside)
-            if inside not in left:
-                left[inside] = _indent(lines.text(inside)) + "pass"
-    return left
-
-
-def _markers(cut: _Cut) -> dict[int, set[str]]:
-    """Where names that are bound by nothing to rest on must be bound: everywhere if something else binds them, too, and
-    once if nothing that stays does."""
-    lines, kept = cut.lines, cut.kept
-    binding = lines.bindings[0] if cut.faint else {}
-    found: dict[int, set[str]] = {}
-    seen: set[tuple[int, str]] = set()
-    for i in sorted(cut.faint):
-        if i in kept:
-            continue
-        scope = lines.scopes[i]
-        for name in cut.faint[i]:
-            beside = [j for j in binding.get(name, ()) if j in kept and lines.scopes[j] == scope]
-            if not any(_stands(lines.text(j), lines.logical[j].word) for j in beside):
-                taken = bool(beside) or (scope >= 0 and _parameter(lines.text(scope), name))
-                if taken or (scope, name) in seen:
-                    continue
-            seen.add((scope, name))
-            at = i
-            while lines.parents[at] >= 0 and lines.parents[at] not in kept:
-                at = lines.parents[at]
-            found.setdefault(at, set()).add(name)
-    return found
-
-
-def _marker(names: set[str]) -> str:
-    """What binds names to nothing that anything is known of."""
-    return f"del {', '.join(sorted(names))}"
-
-
-def _indent(text: str) -> str:
-    return text[: len(text) - len(text.lstrip(" \t\f"))]
-
-
-def _parameter(header: str, name: str) -> bool:
-    """Whether a header of a function has a parameter of this name."""
-    return re.search(rf"[(,*]\s*{re.escape(name)}\s*[,):=]", code(header)) is not None
-
-
-def _follows(lines: Lines, i: int, level: int) -> bool:
-    """Whether what a line binds matters at a level: a long table or list is no formula, and stands for nothing."""
-    if level < _FULL:
-        return _stands(lines.text(i), lines.logical[i].word)
-    line = lines.logical[i]
-    return line.end_row - line.row < _LONG or _TABLE.match(lines.text(i)) is None
-
-
-def _stands(text: str, word: str) -> bool:
-    """Whether what a line binds stands for something that has a name, or is a literal."""
-    if word in ("import", "from"):
-        return True
-    plain = code(text)
-    return word not in ("for", "with", "async", "del", "def", "class") and (
-        _OPAQUE.search(plain) is None or _TRANSPARENT.search(plain) is not None
-    )
-
-
-def _given(text: str, formula: bool) -> set[str]:
-    """The names that a line gives to what a needle in it names; a ``formula`` may be given a name, too."""
-    bound = targets(text)
-    if bound is not None and not bound[0]:
-        return set()
-    plain = code(text)
-    value = plain[plain.find("=") + 1 :]
-    if bound is None:
-        return {*_ASSIGNED.findall(plain)} if ";" in plain or _ONE_ROW.match(plain) else set()
-    clear = _OPAQUE.search(value) is None or _TRANSPARENT.search(value) is not None or len(bound[0]) > 1
-    return bound[0] if formula or clear else set()
-
-
-def _needle_in(name: str) -> bool:
-    """Whether a name says for itself what it stands for."""
-    return any(needle in name.lower() for needle in NEEDLES)
-
-
-def _identifier(text: str, at: int) -> str:
-    """The identifier or number at an offset of a text."""
-    start = end = at
-    while start and (text[start - 1].isalnum() or text[start - 1] in "_."):
-        start -= 1
-    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
-        end += 1
-    return text[start:end]
-
-
-def _used(plain: str, name: str) -> bool:
-    """Whether a line but calls or hands on what ``name`` (with dots) ends in: it does not bind that name."""
-    last = name.rpartition(".")[2]
-    for found in re.finditer(rf"([\w.]*)\b{re.escape(last)}\b(\s*\()?", plain):
-        owner = found[1]
-        if not found[2] and (not owner or owner in ("self.", "cls.")):
-            return False
-    return True
-
-
-def _defined(text: str) -> str:
-    """The name of the function or class that a statement is, "" if none is found."""
-    header = _DEFINED.search(text)
-    return header[1] if header is not None else ""
-
-
-def _scan_import(text: str, part: Part) -> Scan | None:
-    """The scan of an import that stands on one row, where there is nothing to find out."""
-    end = text.find("\n", part.start)
-    row = text[part.start : end if end >= 0 else len(text)]
-    if part.kind != "import" or any(mark in row for mark in "(;#\\"):
-        return None
-    line = Logical(1, 1, 0, "from" if row.startswith("from") else "import", "")
-    return Scan((0,), (line,), (Statement(1, 1, "import", (0, 1)),), (), (), True)
-
-
-def _part_binds(text: str, kind: str) -> set[str]:
-    """The names that a statement may bind at the top level."""
-    if kind in ("def", "class"):
-        name = _defined(text)
-        if not name:
-            return words(text)
-        names = {name}
-        before = text[: text.find(":\n", text.find(name))]
-        if ":=" in before:
-            names |= words(before)
-        if "global" in text:
-            for found in _GLOBAL.findall(text):
-                names |= words(found)
-        return names
-    if kind == "simple":
-        bound = targets(text)
-        if bound is not None:
-            return bound[0] | bound[1] if not bound[1] else words(text[: text.find("=")])
-        plain = code(text)
-        if ":=" in plain or ";" in plain or plain.startswith(("del", "global")) or _PATCHES.search(plain):
-            return words(plain)
-        return set()
-    return words(text)
-
-
-_DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
-#: Calls that set an attribute of what they are given.
-_PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
-_GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
-
-
-@cache
-def _packages() -> frozenset[str]:
-    """Packages whose functions fixes may use, and whose import tells what a file is for."""
-    from gelu_lint.facts.table import callables, others, tensor_only
-
-    tops = {name.split(".")[0] for name in (*callables(), *others(), *tensor_only(), *tensor_only().values())}
-    return frozenset((*tops, "functools", "math", "scipy", "triton", "pallas", "numba", "taichi", "warp")) - {""}
-
-
 class _Segment(NamedTuple):
     """Rows that stay as they are, go (``instead`` is None), or make place for one row."""
 
@@ -757,7 +96,7 @@ class _Segment(NamedTuple):
     instead: str | None = ""
 
 
-def _assembled(text: str, rows: Sequence[int], pieces: Iterable[_Piece], complete: bool) -> Skeleton:
+def _assembled(text: str, rows: Sequence[int], pieces: Iterable[Piece], complete: bool) -> Skeleton:
     """What is left of a text: the lines that each piece names. ``complete`` keeps what stands between them, too."""
     ends = (*rows, len(text))
     logical: list[Logical] = []
@@ -794,7 +133,7 @@ def _assembled(text: str, rows: Sequence[int], pieces: Iterable[_Piece], complet
     return Skeleton("".join(out), tuple(origin), tuple(logical), tuple(comments), tuple(joins), tuple(skipped), ())
 
 
-def _segments(piece: _Piece, skipped: list[tuple[int, int, str]]) -> Iterator[_Segment]:
+def _segments(piece: Piece, skipped: list[tuple[int, int, str]]) -> Iterator[_Segment]:
     """What becomes of the rows of a piece; ``skipped`` gets the lines that are out of bounds."""
     lines, left, shift = piece.scanned.logical, piece.left, piece.shift
     for first, last in [statement.lines for statement in piece.scanned.statements] or [(0, len(lines))]:
@@ -815,12 +154,3 @@ def _segments(piece: _Piece, skipped: list[tuple[int, int, str]]) -> Iterator[_S
                     row = above + 1  # comments between two lines that stay: a fix must not lose them
             before = i if not instead else -2
             yield _Segment(row, line.end_row, instead)
-
-
-# "match" and "case" may be names: then more is left out than need be.
-_HEADERS = frozenset(
-    [
-        *("@", "async", "case", "class", "def", "elif", "else", "except", "finally"),
-        *("for", "if", "match", "try", "while", "with"),
-    ]
-)
