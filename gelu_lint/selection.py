@@ -349,7 +349,10 @@ class Selection:
                     names |= {root, *words(found[1] or "")}
                     if plain.startswith("(", end) and not plain.startswith("()", end):
                         handed = min(handed, end)
-        return (names | loads(plain[handed:])) or loads(text)
+        names |= loads(plain[handed:])
+        if names and bound is not None and bound[1]:
+            names |= loads(plain[: plain.find("=")])  # whether what is set is an attribute of a module
+        return names or loads(text)
 
     def _follow(self, cut: Cut, i: int, name: str, level: int) -> None:
         """Keep what binds a name for the line that loads it."""
@@ -413,9 +416,10 @@ class Selection:
 
     def _want(self, name: str, level: int, member: bool = False) -> None:
         """Keep what binds a name at the top level."""
-        if self._wanted.get(name, -1) >= level:
+        key = "." + name if member else name
+        if self._wanted.get(key, -1) >= level:
             return
-        self._wanted[name] = level
+        self._wanted[key] = level
         if self._binders is None:
             self._binders = self._index()
         for p in self._binders.get(name, ()):
