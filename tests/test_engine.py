@@ -147,6 +147,32 @@ CASES = {
     "erf near": "import numpy as np\n\n\ndef cdf(x):\n    return np.erf(x)\n\n\ndef gelu(x):\n    return x * cdf(x)\n",
     "erf far": "import numpy as np\n\n\ndef price(x):\n    return np.erf(x)\n\n\ndef gelu(x):\n    return F.gelu(x)\n",
     "form feed": "\f\n\fact = nn.GELU()\n",
+    "a script that uses what it imports": "torch.manual_seed(0)\nnn.init.zeros_(w)\nx = torch.nn.GELU(), nn.GELU()\n",
+    "a call with keywords": "def f(x):\n    nn.init.normal_(x, std=0.02)\n    log(nn, end='')\n    return nn.GELU()\n",
+    "an alias with a comment": "G = nn.GELU  # why\n\n\ndef f():\n    return G()\n",
+    "an alias over two rows": "G = \\\n    getattr(nn, 'GELU')\n\n\ndef f():\n    return G()\n",
+    "two aliases at once": "A = B = nn.GELU\n\n\ndef f():\n    return A(), B()\n",
+    "an alias of an imported module": "import importlib\n\nG = importlib.import_module('torch.nn').GELU\nx = G()\n",
+    "an alias in one row": "def f(x):\n    if x: G = nn.GELU\n    else: G = nn.GELU\n    return G(x)\n",
+    "nonlocal": "def f(x):\n    mode = 'tanh'\n    def g():\n        nonlocal mode\n        mode = 'none'\n    g()\n"
+    "    return F.gelu(x, approximate=mode)\n",
+    "global below": "y = F.gelu(x)\n\n\ndef g():\n    global F\n    F = None\n",
+    "global at the top": "global F\nF = torch\ny = F.gelu(x)\n",
+    "a name in a slice": "def f(x):\n    x[1:2], nn = g(1)\n    return nn.GELU()\n",
+    "rebound in a loop": "def f(x):\n    for nn in x:\n        log(nn)\n    return nn.GELU()\n",
+    "rebound by an import": "from other import nn\n\nH = nn.GELU\n\n\ndef gelu_backward(x):\n    return torch.nn\n",
+    "a version before": "def f(x):\n    if isinstance(x, Version):\n        log(x)\n        return x\n"
+    "    return F.gelu(x, 'tanh')\n",
+    "a version around another": "def f(x):\n    if torch.__version__ < '2':\n        log(F.gelu)\n        return x\n"
+    "    return F.gelu(x, 'tanh')\n",
+    "erfc": "y = nn.GELU()\n\n\ndef f(x):\n    s = -x * 0.7071067811865476\n    c = torch.erfc(s)\n"
+    "    return x * c / 2\n",
+    "a match": "def f(x):\n    match F.gelu(x):\n        case 1: pass\n        case 2:\n            return 1\n",
+    "a kernel under another name": "import triton\n\njit = triton.jit\n\n\n@jit\ndef gelu_kernel(x):\n"
+    "    return 0.5 * x * (1 + torch.erf(x * 0.7071067811865476))\n",
+    "an attribute of a module": "from other import layers\n\nlayers.act = nn.GELU\nG = nn.SiLU\nG.act = nn.GELU\n",
+    "a constructor in one row": "class A:\n    def __init__(self): self.s = math.sqrt(2)\n    def f(self, x):\n"
+    "        return 0.5 * x * (1 + torch.erf(x / self.s))\n",
     "quotes elsewhere": "A = ['a', 'b', 'c']\nB = f('a')\n\n\ndef f(x):\n    return F.gelu(x)\n",
 }
 
@@ -155,6 +181,7 @@ CASES = {
 def test_the_skeleton_changes_no_finding_here(code: str) -> None:
     part, whole = both("model.py", (HEAD + code).encode())
     assert part == whole
+    check((HEAD + code).encode())
 
 
 @pytest.mark.parametrize("name", ["shadowed below", "global", "patched elsewhere", "patched by setattr"])

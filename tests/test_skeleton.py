@@ -102,7 +102,7 @@ def test_row_ends_change_nothing(other: str, end: str) -> None:
     [
         *("torch.manual_seed(0)", "nn.init.normal_(w, std=0.02)", "torch.set_default_dtype(torch.half)", "print(nn)"),
         *("assert torch", "torch.manual_seed(0); print(nn)", "if flag: nn.init.zeros_(w)", "log(nn, end='')"),
-        "nn[0] = 1",
+        *("nn[0] = 1", "nn.relu_(w)"),
         *("y = f(nn, torch)", "f(nn).mode = 1", "del y[nn]", "while (y := f(nn)): pass", "z = lambda nn=None: nn"),
     ],
 )
