@@ -35,6 +35,8 @@ class Plugin:
         cls.select = tuple(options.select or ())
         cls.extend = tuple(options.extend_select or ())
         cls.ignore = (*(options.ignore or ()), *(options.extend_ignore or ()))
+        if cls._wanted():
+            _check_configuration()
 
     def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
         """(row, column, "CODE message", plugin) of each finding, columns from 0."""
@@ -42,12 +44,13 @@ class Plugin:
         if passes(text.encode("utf-8", "surrogatepass")) and self._wanted():
             yield from self._findings(text)
 
-    def _wanted(self) -> bool:
+    @classmethod
+    def _wanted(cls) -> bool:
         """Whether any code of ours can be shown."""
-        chosen = self.select + self.extend
-        if any("GEL".startswith(code) for code in self.ignore) and not any("GEL" in code for code in chosen):
+        chosen = cls.select + cls.extend
+        if any("GEL".startswith(code) for code in cls.ignore) and not any("GEL" in code for code in chosen):
             return False
-        return not self.select or any(code.startswith("GEL") or "GEL".startswith(code) for code in chosen)
+        return not cls.select or any(code.startswith("GEL") or "GEL".startswith(code) for code in chosen)
 
     def _findings(self, text: str) -> Iterator[tuple[int, int, str, type[Plugin]]]:
         from gelu_lint.config import BadConfig
@@ -68,6 +71,18 @@ class Plugin:
         for finding in found:
             if finding.code != "GEL900":
                 yield finding.span.row, finding.span.column, f"{finding.code} {finding.message}", type(self)
+
+
+def _check_configuration() -> None:
+    """Say what is wrong with our table once and in flake8's way, before its processes each fail on it."""
+    from gelu_lint.config import BadConfig, settings_for
+
+    try:
+        settings_for(".", {})
+    except BadConfig as fault:
+        from flake8.exceptions import ExecutionError  # type: ignore[import-untyped]
+
+        raise ExecutionError(f"gelu-lint: {fault}") from None
 
 
 @functools.cache

@@ -249,7 +249,7 @@ class Selection:
             below = lines.below(scope)
             for j in lines.mentions.get(name, ()):
                 if j in below and j not in cut.kept:
-                    self._marks.append((self._offset(cut, j, name), name, formula))
+                    self._marks += [(at, name, formula) for at in self._places(cut, j, name)]
         held = targets(text) if formula else None
         if held is not None and held[1] and scope >= 0:
             for owner in lines.enclosing(i, classes=True):
@@ -268,10 +268,10 @@ class Selection:
                 self._words.setdefault(found[0], []).append(found.start())
         return self._words.get(name, ())
 
-    def _offset(self, cut: Cut, i: int, name: str) -> int:
-        base = self._rows[cut.lines.logical[i].row + cut.shift - 1]
-        found = re.search(rf"\b{re.escape(name)}\b", cut.lines.text(i))
-        return base + (found.start() if found is not None else 0)
+    def _places(self, cut: Cut, i: int, name: str) -> list[int]:
+        """Where a name stands in a line."""
+        start = self._rows[cut.lines.logical[i].row + cut.shift - 1]
+        return [start + found.start() for found in re.finditer(rf"\b{re.escape(name)}\b", cut.lines.text(i))]
 
     def _whole(self, cut: Cut, header: int, level: int = SEED) -> None:
         """Keep a header with its decorators and all that stands below it."""

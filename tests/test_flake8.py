@@ -107,6 +107,8 @@ def test_a_broken_configuration_is_an_error_with_its_place(project: Path) -> Non
     done = flake8("model.py", cwd=project)
     assert done.returncode != 0
     assert "did you mean 'approximate'" in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr + done.stdout
+    assert flake8("--select", "E", "model.py", cwd=project).returncode in (0, 1)
 
 
 def test_syntax_errors_are_left_to_flake8(project: Path) -> None:
