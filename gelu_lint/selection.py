@@ -94,6 +94,7 @@ class Selection:
                     place = self._place(at)
                     if place is not None:
                         self._keep(*place, FULL)
+                        self._give(*place, place[0].lines.text(place[1]), False)
                     at = self._text.find(word, at + 1)
             self._drain()
         if self._cuts:

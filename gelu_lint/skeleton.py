@@ -128,8 +128,12 @@ def _assembled(text: str, rows: Sequence[int], pieces: Iterable[Piece], complete
                 origin.extend(range(row, end_row + 1))
             done = end_row
     if complete:
-        out.append(text[ends[done] :])
-        origin.extend(range(done + 1, len(rows) + 1))
+        last = len(rows)
+        if text.rstrip("\r\n") != text.rstrip():  # LibCST does not keep all white space at the end
+            while last > done and not text[ends[last - 1] : ends[last]].strip():
+                last -= 1
+        out.append(text[ends[done] : ends[last]])
+        origin.extend(range(done + 1, last + 1))
     return Skeleton("".join(out), tuple(origin), tuple(logical), tuple(comments), tuple(joins), tuple(skipped), ())
 
 

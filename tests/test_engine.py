@@ -129,6 +129,7 @@ def test_lines_left_out_change_nothing_in_the_examples_of_rules(example: Example
 
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+LONG_BODY = "".join(f"    k{i} = log({i})\n" for i in range(30))
 CASES = {
     "alias by import": "from torch.nn import GELU as G\n\n\ndef f():\n    return G()\n",
     "alias by assignment": "G = nn.GELU\n\n\ndef f():\n    return G()\n",
@@ -146,6 +147,11 @@ CASES = {
     "functools at hand": "import functools\n\n\ndef f(act=nn.GELU):\n    pass\n",
     "erf near": "import numpy as np\n\n\ndef cdf(x):\n    return np.erf(x)\n\n\ndef gelu(x):\n    return x * cdf(x)\n",
     "erf far": "import numpy as np\n\n\ndef price(x):\n    return np.erf(x)\n\n\ndef gelu(x):\n    return F.gelu(x)\n",
+    "half precision under a name": "H = torch.float16\n\n\ndef f(x):\n    return 0.5 * x * (1 + torch.erf(x / 1.414213562))\n"
+    "\n\ndef run(model):\n    return f(model.to(H))\n",
+    "half precision by import": "from torch import float16 as h\n\n\ndef f(x):\n"
+    "    return 0.5 * x * (1 + torch.erf(x / 1.414213562))\n\n\nmodel = Net().to(h)\n",
+    "white space at the end": "act = nn.GELU()\n\n  \n\t\n  ",
     "form feed": "\f\n\fact = nn.GELU()\n",
     "a script that uses what it imports": "torch.manual_seed(0)\nnn.init.zeros_(w)\nx = torch.nn.GELU(), nn.GELU()\n",
     "a call with keywords": "def f(x):\n    nn.init.normal_(x, std=0.02)\n    log(nn, end='')\n    return nn.GELU()\n",
@@ -171,8 +177,22 @@ CASES = {
     "a kernel under another name": "import triton\n\njit = triton.jit\n\n\n@jit\ndef gelu_kernel(x):\n"
     "    return 0.5 * x * (1 + torch.erf(x * 0.7071067811865476))\n",
     "an attribute of a module": "from other import layers\n\nlayers.act = nn.GELU\nG = nn.SiLU\nG.act = nn.GELU\n",
-    "a constructor in one row": "class A:\n    def __init__(self): self.s = math.sqrt(2)\n    def f(self, x):\n"
+    "a constructor in one row": "class A:\n    def __init__(self): self.s = 1.4142135623730951\n    def f(self, x):\n"
     "        return 0.5 * x * (1 + torch.erf(x / self.s))\n",
+    "a constant of the object": "class A:\n    def __init__(self):\n        self.log()\n        self.k = 1.702\n"
+    "    def f(self, x):\n        log(x)\n        return x * torch.sigmoid(self.k * x)\n",
+    "a constant of the class": "class A:\n    log = 1\n    s = 1.4142135623730951\n    def f(self, x):\n"
+    "        return 0.5 * x * (1 + torch.erf(x / self.s))\n",
+    "a formula in two statements": "y = torch.erf(x / 1.4142135623730951)\nlog(y)\nz = 0.5 * x * (1 + y)\n",
+    "a base of a long class": f"class G(nn.GELU):\n{LONG_BODY}    def __init__(self, mode):\n"
+    "        log(mode)\n        super().__init__(approximate=mode)\n",
+    "a version at the top": "if torch.__version__ < '2':\n    log(F)\n    raise ImportError\n\ny = F.gelu(x, 'tanh')\n",
+    "an alias of an imported module in one row": "import importlib\n\n"
+    "if x: G = importlib.import_module('torch.nn').GELU\nelse: G = nn.GELU\ny = G()\n",
+    "a test in one row": "import importlib\n\nE = importlib.import_module('torch.nn.functional')\n"
+    "if E.gelu(x, approximate='tanh'): pass\n",
+    "an attribute named for it": "from other import silu\n\nprint(nn := f(nn))\nlayers.GELU = nn.SiLU\n",
+    "an alias beside a string of its name": "def f():\n    act = nn.GELU\n    return {'k': 1, 'act': act}\n",
     "quotes elsewhere": "A = ['a', 'b', 'c']\nB = f('a')\n\n\ndef f(x):\n    return F.gelu(x)\n",
 }
 

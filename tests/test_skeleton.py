@@ -342,6 +342,14 @@ def test_the_whole_is_the_whole(end: str) -> None:
     assert [(part.row, part.kind) for part in found.parts] == [(2, "simple"), (4, "simple")]
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\n  \n", "\n\n \n\t\n ", "\n# c\n\n  \n\n"])
+def test_libcst_gives_all_of_the_whole_back_whatever_white_space_it_ends_with(end: str) -> None:
+    found = all_of(f"x = 1{end}")
+    assert libcst.parse_module(found.text).code == found.text
+    assert found.text.rstrip() == f"x = 1{end}".rstrip()
+    check_rows(f"x = 1{end}", found)
+
+
 @pytest.mark.parametrize("text", ["x = 1\n# c\ny = (gelu", "  x = 1\n  y = nn.GELU()\n", "x = 'nn.GELU\n"])
 def test_everything_where_the_statements_cannot_be_told(text: str) -> None:
     assert bones(text).text == text
