@@ -147,8 +147,8 @@ CASES = {
     "functools at hand": "import functools\n\n\ndef f(act=nn.GELU):\n    pass\n",
     "erf near": "import numpy as np\n\n\ndef cdf(x):\n    return np.erf(x)\n\n\ndef gelu(x):\n    return x * cdf(x)\n",
     "erf far": "import numpy as np\n\n\ndef price(x):\n    return np.erf(x)\n\n\ndef gelu(x):\n    return F.gelu(x)\n",
-    "half precision under a name": "H = torch.float16\n\n\ndef f(x):\n    return 0.5 * x * (1 + torch.erf(x / 1.414213562))\n"
-    "\n\ndef run(model):\n    return f(model.to(H))\n",
+    "half precision under a name": "H = torch.float16\n\n\ndef f(x):\n"
+    "    return 0.5 * x * (1 + torch.erf(x / 1.414213562))\n\n\ndef run(model):\n    return f(model.to(H))\n",
     "half precision by import": "from torch import float16 as h\n\n\ndef f(x):\n"
     "    return 0.5 * x * (1 + torch.erf(x / 1.414213562))\n\n\nmodel = Net().to(h)\n",
     "white space at the end": "act = nn.GELU()\n\n  \n\t\n  ",
