@@ -73,16 +73,21 @@ def settings_for(directory: str, overrides: Mapping[str, Any]) -> Settings:
     return Settings(os.path.dirname(path) if path else os.getcwd(), values, origin)
 
 
-@functools.cache
 def project_root(directory: str) -> str:
     """The nearest directory at or above ``directory`` that looks like a project; ``directory`` itself if none does."""
+    return marked_root(directory) or os.path.abspath(directory)
+
+
+@functools.cache
+def marked_root(directory: str) -> str:
+    """The nearest directory at or above ``directory`` that looks like a project, "" if none does."""
     at = os.path.abspath(directory)
     while True:
         if any(os.path.exists(os.path.join(at, name)) for name in _ROOT_FILES):
             return at
         above = os.path.dirname(at)
         if above == at:
-            return os.path.abspath(directory)
+            return ""
         at = above
 
 
@@ -173,7 +178,7 @@ def _upper(codes: Iterable[str]) -> tuple[str, ...]:
 
 def forget() -> None:
     """Read every file anew from here on: settings are read once a run, and a process may have many runs."""
-    for function in (project_root, _nearest, _table, _read):
+    for function in (marked_root, _nearest, _table, _read):
         function.cache_clear()
 
 

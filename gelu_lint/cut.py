@@ -93,7 +93,7 @@ def _markers(cut: Cut) -> dict[int, set[str]]:
         for name in cut.faint[i]:
             beside = [j for j in binding.get(name, ()) if j in kept and lines.scopes[j] == scope]
             if not any(stands(lines.text(j), lines.logical[j].word) for j in beside):
-                taken = bool(beside) or (scope >= 0 and _parameter(lines.text(scope), name))
+                taken = bool(beside) or (scope >= 0 and is_parameter(lines.text(scope), name))
                 if taken or (scope, name) in seen:
                     continue
             seen.add((scope, name))
@@ -113,7 +113,7 @@ def _indent(text: str) -> str:
     return text[: len(text) - len(text.lstrip(" \t\f"))]
 
 
-def _parameter(header: str, name: str) -> bool:
+def is_parameter(header: str, name: str) -> bool:
     """Whether a header of a function has a parameter of this name."""
     return re.search(rf"[(,*]\s*{re.escape(name)}\s*[,):=]", code(header)) is not None
 

@@ -7,12 +7,18 @@ import sys
 from collections.abc import Sequence
 
 from gelu_lint.imports import candidates, import_edit
-from gelu_lint.model import Bound, Directive, Fault, FileSummary, Finding, Project, Site, Span, Use
+from gelu_lint.model import Arrival, Bound, Context, Directive, Fault, FileSummary, Finding, Project, Site, Span, Use
 from gelu_lint.outline import Part
+from gelu_lint.reach import Reach
 from gelu_lint.scan import Scan, scan
 from gelu_lint.skeleton import LONGEST, Skeleton, skeleton, whole
 from gelu_lint.source import Source, from_text
 from gelu_lint.suppress import directives, silence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gelu_lint.sites.draft import Draft
+    from gelu_lint.sites.halves import Halves
 
 _FUTURE = re.compile(r"from[ \t]+__future__\b")
 _STRING = re.compile(r"\(*[rRuUbB]*[\x22\x27]")
@@ -31,10 +37,11 @@ _TEMPLATE = re.compile(r"\{%-?\s*\w+")
 _ANYWHERE = re.compile(r"gelu-lint|flake8[:=]|noqa.*gel")
 
 
-def summarise(source: Source, *, complete: bool = False) -> FileSummary:
+def summarise(source: Source, *, complete: bool = False, arrivals: Sequence[Arrival] = ()) -> FileSummary:
     """The facts of one Python file. Parts that cannot be read become faults; nothing is raised for any text.
 
-    ``complete`` reads all of it, as the fixer does to prove a result; the facts are the same.
+    ``complete`` reads all of it, as the fixer does to prove a result; the facts are the same. ``arrivals`` are where
+    contexts of other files lead into this one; they become contexts of this one.
     """
     text = source.text
     lowered = text.lower()
@@ -58,14 +65,14 @@ def summarise(source: Source, *, complete: bool = False) -> FileSummary:
     )
     if not bones.text.strip():
         return summary
-    read = _parsed(summary, bones, source)
+    read = _parsed(summary, bones, source, arrivals)
     if not complete and len(read.faults) > len(faults) and len(kept) < len(source.rows) <= LONGEST:
         # What is left of it does not parse: perhaps all of it does, and if not its own fault is the one to tell.
-        read = _parsed(summary, whole(text, scan(text)), source)
+        read = _parsed(summary, whole(text, scan(text)), source, arrivals)
     if complete:
         # What cannot run is ours only where a GELU is near: in the statements that a skeleton keeps.
         near = {*skeleton(text, source.rows).origin}
-        read = read._replace(uses=tuple(use for use in read.uses if use.kind == "fp16" or use.span.row in near))
+        read = read._replace(uses=tuple(use for use in read.uses if use.span.row in near))
     elif read.faults and (not _NAMED.search(text) or _TEMPLATE.search(text)):
         # Words such as "angelus" pass the screen, and templates are no Python: that they do not parse is no news.
         read = read._replace(faults=())
@@ -81,7 +88,7 @@ def _fault(row: int, end_row: int, message: str) -> Fault:
     return Fault(Span(row, 0, end_row, 0), message)
 
 
-def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummary:
+def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Sequence[Arrival]) -> FileSummary:
     """``summary`` with the facts of what is left of a text. LibCST is imported here, and only here."""
     from gelu_lint.sites.absent import Absences
     from gelu_lint.sites.backwards import Backwards
@@ -116,18 +123,28 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
     statements = [(line.row, line.end_row) for line in bones.logical]
     draft = Draft(text, from_text("", text).rows, bones.origin, statements, placed, source.text, shifts)
-    typed = [*formulas.sites(draft, halves.contexts()), *backwards.sites(draft)]
+    contexts = _contexts(halves, draft, source, arrivals) if halves.kinds() or arrivals else ()
+    kinds = frozenset(context.kind for context in contexts)
+    typed = [*formulas.sites(draft, kinds), *backwards.sites(draft)]
     spans = {site.span for site in typed}
     others = [site for site in impostors.sites(draft) if site.span not in spans]
     sites = tuple(sorted((*calls.sites(draft), *typed, *others), key=lambda site: site.span))
-    uses: tuple[Use, ...] = tuple(use for part in (calls, absences, halves, tails, tables) for use in part.uses(draft))
+    uses: tuple[Use, ...] = tuple(use for part in (calls, absences, tails, tables) for use in part.uses(draft))
     taken = names.taken
-    if any(not _plain(site) for site in sites) or any(use.kind not in ("fp16", "key") for use in uses):
+    if any(not _plain(site) for site in sites) or any(use.kind != "key" for use in uses):
         taken = taken | _loosely_bound(source, bones.origin)
     taken &= candidates()
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     bound = tuple(Bound(name, target) for name, target in at_hand)
-    return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)))
+    return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)), contexts=contexts)
+
+
+def _contexts(halves: Halves, draft: Draft, source: Source, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
+    """What makes code of a file run in fp16: what stands in it, and what leads into it."""
+    reach = Reach(source.text, source.rows)
+    halves.shield(draft, reach)
+    foreign = [entry.context._replace(rows=reach.entered(entry.names).rows, leads=()) for entry in arrivals]
+    return (*halves.contexts(draft, reach), *foreign)
 
 
 def _plain(site: Site) -> bool:
@@ -176,17 +193,26 @@ def unreadable(path: str, message: str, row: int = 1) -> FileSummary:
     return FileSummary(path, faults=(_fault(row, row, f"file skipped: {message}"),))
 
 
-def judge(summary: FileSummary, project: Project, codes: Sequence[str], noqa: bool = True) -> list[Finding]:
+def judge(
+    summary: FileSummary,
+    project: Project,
+    codes: Sequence[str],
+    noqa: bool = True,
+    across: Sequence[Finding] | None = None,
+) -> list[Finding]:
     """The findings of the rules ``codes`` on one file, in source order, without those that a directive silences.
 
-    Without ``noqa``, those that a noqa silences are left in, for a host that applies noqa itself.
+    Without ``noqa``, those that a noqa silences are left in, for a host that applies noqa itself. ``across`` are what
+    the rules say of the project as a whole at this file; None where the run sees but a part of it.
     """
     from gelu_lint.registry import all_rules
 
     rules = [rule for rule in all_rules() if rule.code in codes]
     found = [finding for rule in rules if not rule.late for finding in rule.check(summary, project)]
+    found += [finding for finding in across or () if finding.code in codes]
     known = [rule.code for rule in all_rules()]
-    judged = [rule.code for rule in rules if project.policy or not rule.needs_policy]
+    sure = [rule for rule in rules if across is not None or not rule.project]
+    judged = [rule.code for rule in sure if project.policy or not rule.needs_policy]
     kept, seen = silence(found, summary.directives, judged, known, noqa)
     summary = summary._replace(directives=tuple(_heard(directive, summary.faults) for directive in seen))
     kept += [finding for rule in rules if rule.late for finding in rule.check(summary, project)]

@@ -9,45 +9,57 @@ from typing import NamedTuple
 
 from gelu_lint.engine import judge, summarise
 from gelu_lint.imports import import_edit, line
-from gelu_lint.model import Edit, FileSummary, Finding, Need, Project
+from gelu_lint.model import Arrival, Edit, FileSummary, Finding, Need, Project
 from gelu_lint.source import Source, decode
 
 _ROUNDS = 10
 
 
 class Fixed(NamedTuple):
-    """A file after its fixes: the new text, how many findings are gone, what is left, and why nothing was done."""
+    """A file after its fixes: the new text, how many findings are gone, what is left, the facts of the new text, and
+    why nothing was done."""
 
     text: str
     gone: int
     left: tuple[Finding, ...]
+    summary: FileSummary
     reason: str = ""
 
 
-def fix(source: Source, project: Project, codes: Sequence[str], delta: float, unsafe: bool) -> Fixed:
+def fix(
+    source: Source,
+    project: Project,
+    codes: Sequence[str],
+    delta: float,
+    unsafe: bool,
+    arrivals: Sequence[Arrival] = (),
+    across: Sequence[Finding] | None = None,
+) -> Fixed:
     """Apply the allowed fixes of ``codes`` until none is left, at most ten rounds.
 
-    The whole text is parsed and linted after each round. If it does not parse, the file is left as it was.
+    The whole text is parsed and linted after each round. If it does not parse, the file is left as it was. ``arrivals``
+    and ``across`` are what the rest of the project has to do with it, as for ``summarise`` and ``judge``.
     """
-    first = judge(summarise(source), project, codes)
+    start = summarise(source, arrivals=arrivals)
+    first = judge(start, project, codes, across=across)
     if not any(_applies(finding, delta, unsafe) for finding in first):
-        return Fixed(source.text, 0, tuple(first))
-    summary = summarise(source, complete=True)
+        return Fixed(source.text, 0, tuple(first), start)
+    summary = summarise(source, complete=True, arrivals=arrivals)
     faults = summary.faults
     if any(fault.message.startswith("file skipped") for fault in faults):
-        return Fixed(source.text, 0, tuple(first), "it does not parse as a whole")
-    current, found = source, judge(summary, project, codes)
+        return Fixed(source.text, 0, tuple(first), start, "it does not parse as a whole")
+    current, found = source, judge(summary, project, codes, across=across)
     for _ in range(_ROUNDS):
         edits = _chosen(summary, found, delta, unsafe)
         text = apply(current, edits)
         if text == current.text:
             break
         current = decode(source.path, source.encode(text))
-        summary = summarise(current, complete=True)
+        summary = summarise(current, complete=True, arrivals=arrivals)
         if len(summary.faults) > len(faults) or (_compiles(source.text) and not _compiles(text)):
-            return Fixed(source.text, 0, tuple(first), "the fixed text would not parse; please report this")
-        found = judge(summary, project, codes)
-    return Fixed(current.text, max(0, len(first) - len(found)), tuple(found))
+            return Fixed(source.text, 0, tuple(first), start, "the fixed text would not parse; please report this")
+        found = judge(summary, project, codes, across=across)
+    return Fixed(current.text, max(0, len(first) - len(found)), tuple(found), summary)
 
 
 def _compiles(text: str) -> bool:

@@ -209,8 +209,7 @@ class Use(NamedTuple):
     kind       absent (``callee`` does not exist), refused (it refuses the value ``detail``), number (it refuses a
                Python number; ``detail`` is the function that takes one), compare (something is compared with it),
                key (``detail`` is a name that a table or a test has for a GELU), probe (somebody asks whether a GELU is
-               there), fp16 (code runs in half precision: ``detail`` is half or cuda_autocast), tail (a Φ whose small
-               values matter is computed as ``detail``, 1 + …)
+               there), tail (a Φ whose small values matter is computed as ``detail``, 1 + …)
     form       call, reference, import (``callee`` is the last of several names) or sole (the only name of its import)
     """
 
@@ -227,6 +226,37 @@ class Use(NamedTuple):
     guard: str
     statement: tuple[int, int]
     quote: str
+
+
+class Context(NamedTuple):
+    """Something that makes code run in fp16.
+
+    kind       half (tensors are fp16) or cuda_autocast (some operations are lifted to float32)
+    path       the file that it stands in, "" for the file that it is a fact of
+    written    its source, shortened
+    rows       the stretches of rows of this file that may run under it
+    leads      what may run under it of other modules: full names of imports, relative ones with their dots
+    """
+
+    kind: str
+    path: str
+    written: str
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+    rows: tuple[tuple[int, int], ...] = ()
+    leads: tuple[str, ...] = ()
+
+    def covers(self, row: int) -> bool:
+        """Whether a row of this file may run under it."""
+        return any(first <= row <= last for first, last in self.rows)
+
+
+class Arrival(NamedTuple):
+    """Names of a file at which a context of another file leads into it."""
+
+    context: Context
+    names: tuple[str, ...]
 
 
 class Directive(NamedTuple):
@@ -284,6 +314,7 @@ class FileSummary(NamedTuple):
     newline: str = "\n"
     joins: tuple[tuple[int, int], ...] = ()
     faults: tuple[Fault, ...] = ()
+    contexts: tuple[Context, ...] = ()
 
 
 class Project(NamedTuple):

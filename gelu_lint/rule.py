@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gelu_lint.model import FileSummary, Finding, Fix, Project, Site, Span, Use, Value
 
 Check = Callable[[FileSummary, Project], Iterable[Finding]]
+#: What a rule says of all files of a project together; each finding names its file.
+Across = Callable[[Sequence[FileSummary], Project], Iterable[Finding]]
 
 
 class Example(NamedTuple):
@@ -15,7 +17,7 @@ class Example(NamedTuple):
 
     ``at`` lists "row:column" of each finding (columns from 1); empty means that no rule may say anything. ``fixed`` is
     the text after the rule's fixes, ``delta`` and ``reach`` what each fix states. ``options`` go to [tool.gelu-lint],
-    ``dependencies`` to [project].
+    ``dependencies`` to [project]; ``beside`` are (name, text) of other files of the project, this one being model.py.
     """
 
     code: str
@@ -25,6 +27,7 @@ class Example(NamedTuple):
     reach: str = "local"
     options: tuple[tuple[str, str], ...] = ()
     dependencies: tuple[str, ...] = ()
+    beside: tuple[tuple[str, str], ...] = ()
 
 
 def bad(
@@ -36,14 +39,23 @@ def bad(
     reach: str = "local",
     options: Mapping[str, str] | None = None,
     dependencies: tuple[str, ...] = (),
+    beside: Mapping[str, str] | None = None,
 ) -> Example:
     """A file in which the rule must report exactly at ``at`` ("row:column", several separated by spaces)."""
-    return Example(code, tuple(at.split()), fixed, delta, reach, tuple((options or {}).items()), dependencies)
+    others = tuple((beside or {}).items())
+    return Example(code, tuple(at.split()), fixed, delta, reach, tuple((options or {}).items()), dependencies, others)
 
 
-def good(code: str, *, options: Mapping[str, str] | None = None, dependencies: tuple[str, ...] = ()) -> Example:
+def good(
+    code: str,
+    *,
+    options: Mapping[str, str] | None = None,
+    dependencies: tuple[str, ...] = (),
+    beside: Mapping[str, str] | None = None,
+) -> Example:
     """A file in which no rule may report anything."""
-    return Example(code, options=tuple((options or {}).items()), dependencies=dependencies)
+    others = tuple((beside or {}).items())
+    return Example(code, options=tuple((options or {}).items()), dependencies=dependencies, beside=others)
 
 
 def _nothing() -> None:
@@ -73,6 +85,8 @@ class Rule(NamedTuple):
     opt_in: bool = False
     late: bool = False
     needs_policy: bool = False
+    project: bool = False
+    across: Across | None = None
 
 
 def report(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import os
 
-from gelu_lint.config import Settings, check_codes, forget, project_root, settings_for
+from gelu_lint.config import Settings, check_codes, forget, marked_root, project_root, settings_for
 from gelu_lint.discover import discover, matches
+from gelu_lint.half import shows
 from gelu_lint.screen import passes
 from gelu_lint.source import Source, Unreadable, decode, from_text, read_bytes
 
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gelu_lint.cache import Entry
-    from gelu_lint.model import FileSummary, Finding, Project, Site
+    from gelu_lint.model import Arrival, FileSummary, Finding, Project, Site
 
-    _Work = Callable[["_Task", "_Memory | None"], "_Done | bool | None"]
+    _Work = Callable[["_Task", "_Memory | None"], "_Done | tuple[str, ...] | bool | None"]
 
 #: Kinds of files that hooks hand over and that no recogniser reads; they are passed over, not mistaken for Python.
 _OTHER_KINDS = (".ipynb", ".json", ".yaml", ".yml", ".toml", ".md", ".onnx")
@@ -74,12 +75,14 @@ class Run:
 
 
 class _Task:
-    """One file to read, and what to do with it. ``remember`` asks for what a cache must know."""
+    """One file to read, and what to do with it. ``remember`` asks for what a cache must know; ``project`` is the root
+    of its project in a run over all of that, else ""."""
 
-    __slots__ = ("action", "path", "remember", "settings")
+    __slots__ = ("action", "path", "project", "remember", "settings")
 
-    def __init__(self, path: str, settings: Settings, action: str, remember: bool = False) -> None:
+    def __init__(self, path: str, settings: Settings, action: str, remember: bool = False, project: str = "") -> None:
         self.path, self.settings, self.action, self.remember = path, settings, action, remember
+        self.project = project
 
 
 #: What a worker gives of a file that must be looked at more closely.
@@ -136,11 +139,22 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
     other = [name for name in names.values() if name.lower().endswith(_OTHER_KINDS)]
     files = sorted(set(names.values()) - set(other), key=lambda name: name.replace(os.sep, "/"))
     cache = _cache(paths, overrides, action)
-    tasks = [
-        _Task(name, _settings_of(os.path.dirname(name) or ".", _frozen(overrides)), action, cache is not None)
-        for name in files
-    ]
-    outcomes += _all(tasks, cache, overrides.get("jobs", 0), progress)
+    given = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
+    tasks = []
+    for name in files:
+        folder = os.path.dirname(name) or "."
+        project = _whole_project(folder, tuple(given)) if action != "inventory" else ""
+        tasks.append(_Task(name, _settings_of(folder, _frozen(overrides)), action, cache is not None, project))
+    jobs = overrides.get("jobs", 0)
+    hints: dict[str, tuple[str, ...]] = {}
+    results = dict(_all(tasks, cache, jobs, progress, hints))
+    if any(task.project for task in tasks) and results:
+        from gelu_lint.projects import across
+
+        results.update(across(tasks, results, hints, cache, jobs))
+    if cache is not None:
+        cache.save()
+    outcomes += [done.outcome for done in results.values() if done.outcome is not None]
     outcomes.sort(key=lambda outcome: outcome.path.replace(os.sep, "/"))
     return Run(tuple(outcomes), len(files), tuple(problems), settings, tuple(other))
 
@@ -168,8 +182,23 @@ def findings_for_text(path: str, text: str, overrides: Mapping[str, Any]) -> lis
     return judge(summarise(from_text(path, text)), _project(task), _codes(task), noqa=False)
 
 
+@functools.cache
+def _whole_project(folder: str, given: tuple[str, ...]) -> str:
+    """The root of the project that a folder belongs to, if a run over the directories ``given`` sees all of it."""
+    full = os.path.abspath(folder)
+    root = marked_root(folder)
+    for directory in given:
+        below = os.path.join(directory, "")
+        if root and (root == directory or root.startswith(below)):
+            return root
+        if not root and (full == directory or full.startswith(below)):
+            return directory  # nothing says where a project begins: it is what was named
+    return ""
+
+
 def _forget() -> None:
     forget()
+    _whole_project.cache_clear()
     _settings_of.cache_clear()
     _project_of.cache_clear()
 
@@ -212,24 +241,32 @@ def _cache(paths: Sequence[str], overrides: Mapping[str, Any], action: str) -> _
 
 
 def _all(
-    tasks: list[_Task], cache: _Memory | None, jobs: int, progress: Callable[[int, int], None]
-) -> Iterator[Outcome]:
-    """The outcomes of the files that matter, in any order."""
+    tasks: list[_Task],
+    cache: _Memory | None,
+    jobs: int,
+    progress: Callable[[int, int], None],
+    hints: dict[str, tuple[str, ...]],
+) -> Iterator[tuple[str, _Done]]:
+    """What comes of the files that matter, in any order. ``hints`` gets the files that hold no GELU and may make one
+    run in fp16, with what they import."""
     waiting = []
     for task in tasks:
         known = cache.known(task) if cache is not None else None
         if known is None:
             waiting.append(task)
-        elif known.outcome is not None:
-            yield known.outcome
-    for done, (task, result) in enumerate(_spread(waiting, cache, jobs), len(tasks) - len(waiting) + 1):
+        elif known.outcome is not None or known.summary is not None:
+            yield task.path, known
+    for done, (task, result) in enumerate(_spread(waiting, cache, jobs, hints), len(tasks) - len(waiting) + 1):
         progress(done, len(tasks))
-        if cache is not None and result.state is not None:
-            cache.put(task, result)
-        if result.outcome is not None:
-            yield result.outcome
-    if cache is not None:
-        cache.save()
+        remember(cache, task, result)
+        if result.outcome is not None or result.summary is not None:
+            yield task.path, result
+
+
+def remember(cache: _Memory | None, task: _Task, result: _Done) -> None:
+    """Keep what has been found out about a file for later runs."""
+    if cache is not None and result.state is not None:
+        cache.put(task, result)
 
 
 class _Memory:
@@ -287,7 +324,9 @@ def _recalled(task: _Task, entry: Entry) -> _Done | None:
     return _judged(task, summary)
 
 
-def _spread(tasks: list[_Task], cache: _Memory | None, jobs: int) -> Iterator[tuple[_Task, _Done]]:
+def _spread(
+    tasks: list[_Task], cache: _Memory | None, jobs: int, hints: dict[str, tuple[str, ...]]
+) -> Iterator[tuple[_Task, _Done]]:
     """What came of each task that matters, from this process or, where that pays, from workers: first who passes the
     screen, then what they hold."""
     jobs = jobs or (_jobs() if len(tasks) >= _WORKERS_FROM else 1)
@@ -299,15 +338,26 @@ def _spread(tasks: list[_Task], cache: _Memory | None, jobs: int) -> Iterator[tu
             waiting.append(task)
             if len(waiting) == _WORKERS_FROM and jobs > 1:
                 _warm()  # beside the workers that screen, and once for those that come
+        elif isinstance(done, tuple):
+            hints[task.path] = done
+            yield task, _Done(None)
         else:
             yield task, _Done(None)
-    for task, done in _each(_work, waiting, cache, jobs if len(waiting) >= _WORKERS_FROM else 1):
+    yield from read(waiting, cache, jobs)
+
+
+def read(
+    tasks: list[_Task], cache: _Memory | None, jobs: int, work: _Work | None = None
+) -> Iterator[tuple[_Task, _Done]]:
+    """What comes of each task, by workers where that pays."""
+    jobs = jobs or _jobs()
+    for task, done in _each(work or _work, tasks, cache, jobs if len(tasks) >= _WORKERS_FROM else 1):
         yield task, done if isinstance(done, _Done) else _Done(None)
 
 
 def _each(
     work: _Work, tasks: list[_Task], cache: _Memory | None, jobs: int, modest: bool = False
-) -> Iterator[tuple[_Task, _Done | bool | None]]:
+) -> Iterator[tuple[_Task, _Done | tuple[str, ...] | bool | None]]:
     if jobs < 2:
         for task in tasks:
             yield task, work(task, cache)
@@ -326,7 +376,7 @@ def _each(
             yield task, _Done(_unreadable(task, "the process that read it died (a crash, or out of memory)"))
 
 
-def _with(work: _Work, cache: _Memory | None, task: _Task) -> _Done | bool | None:
+def _with(work: _Work, cache: _Memory | None, task: _Task) -> _Done | tuple[str, ...] | bool | None:
     return work(task, cache)
 
 
@@ -342,13 +392,20 @@ def _warm() -> None:
     gc.freeze()
 
 
-def _screened(task: _Task, cache: _Memory | None) -> _Done | bool | None:
-    """What comes of a file without a closer look, _MATTERS if it needs one, None for nothing at all: most files."""
+def _screened(task: _Task, cache: _Memory | None) -> _Done | tuple[str, ...] | bool | None:
+    """What comes of a file without a closer look, _MATTERS if it needs one, None for nothing at all: most files. For
+    one that may make others run in fp16 it is what that imports."""
     opened = _opened(task, cache)
     if isinstance(opened, _Done):
         return opened
     data, state = opened
-    return _MATTERS if passes(data) else _Done(None, state) if state is not None else None
+    if passes(data):
+        return _MATTERS
+    if task.project and shows(data):
+        from gelu_lint.links import imports
+
+        return imports(data)
+    return _Done(None, state) if state is not None else None
 
 
 def _work(task: _Task, cache: _Memory | None) -> _Done:
@@ -390,26 +447,27 @@ def _guarded(task: _Task, data: bytes) -> _Done:
     except Unreadable as fault:
         return _Done(_unreadable(task, fault.message, fault.row))
     except Exception as fault:
-        reason = " ".join(f"{type(fault).__name__}: {fault}".split())
-        return _Done(_unreadable(task, f"gelu-lint failed on it ({reason}); please report this"))
+        return _Done(_failed(task, fault))
 
 
 def _done(task: _Task, data: bytes) -> _Done:
     source = decode(task.path, data)
     if task.action == "fix":
-        return _Done(_fixed(task, source, _codes(task), _project(task)))
+        return _fixed(task, source)
     from gelu_lint.engine import summarise
 
     return _judged(task, summarise(source), source)
 
 
-def _judged(task: _Task, summary: FileSummary, source: Source | None = None) -> _Done:
+def _judged(
+    task: _Task, summary: FileSummary, source: Source | None = None, across: Sequence[Finding] | None = None
+) -> _Done:
     """What the rules make of the facts of a file; its text is read again where it is to be shown and not at hand."""
-    if not (summary.sites or summary.uses or summary.directives or summary.faults):
+    if not (summary.sites or summary.uses or summary.directives or summary.faults or across):
         return _Done(None, summary=summary)
     from gelu_lint.engine import judge
 
-    found = tuple(judge(summary, _project(task), _codes(task)))
+    found = tuple(judge(summary, _project(task), _codes(task), across=across))
     excerpts: tuple[tuple[int, str], ...] = ()
     if found and task.settings.values["output-format"] == "text":
         try:
@@ -421,19 +479,59 @@ def _judged(task: _Task, summary: FileSummary, source: Source | None = None) -> 
     return _Done(Outcome(task.path, found, sites, excerpts) if found or sites else None, None, summary)
 
 
-def _fixed(task: _Task, source: Source, codes: tuple[str, ...], project: Project) -> Outcome:
+def _fixed(
+    task: _Task, source: Source, arrivals: Sequence[Arrival] = (), across: Sequence[Finding] | None = None
+) -> _Done:
     from gelu_lint.fixer import fix
 
     values = task.settings.values
     try:
-        result = fix(source, project, codes, values["allow-delta"], values["unsafe-fixes"])
+        result = fix(
+            source, _project(task), _codes(task), values["allow-delta"], values["unsafe-fixes"], arrivals, across
+        )
         after = decode(source.path, source.encode(result.text))
     except Unreadable as fault:
-        return _unreadable(task, fault.message, fault.row)
+        return _Done(_unreadable(task, fault.message, fault.row))
     excerpts = _excerpts(after, result.left)
-    if result.text == source.text:
-        return Outcome(task.path, result.left, (), excerpts, reason=result.reason)
-    return Outcome(task.path, result.left, (), excerpts, source.data, result.text, result.gone, result.reason)
+    outcome = Outcome(task.path, result.left, (), excerpts, reason=result.reason)
+    if result.text != source.text:
+        outcome.before, outcome.text, outcome.gone = source.data, result.text, result.gone
+    return _Done(outcome, None, result.summary)
+
+
+def again(
+    evidence: Mapping[str, tuple[Sequence[Arrival], Sequence[Finding]]],
+    first: Mapping[str, Outcome | None],
+    task: _Task,
+    cache: _Memory | None,
+) -> _Done:
+    """What comes of a file once the rest of its project is known: ``evidence`` by path is where contexts lead into it,
+    and what rules say of the project at it; ``first`` what fixes have made of it already."""
+    arrivals, found = evidence[task.path]
+    before = first.get(task.path)
+    try:
+        data = read_bytes(task.path, task.settings.values["max-file-size"])
+        source = decode(task.path, data)
+        if before is not None and before.text is not None:
+            source = decode(task.path, source.encode(before.text))
+        if task.action == "fix":
+            done = _fixed(task, source, arrivals, found)
+            if done.outcome is not None and before is not None and before.text is not None:
+                done.outcome.before, done.outcome.gone = data, done.outcome.gone + before.gone
+                done.outcome.text = done.outcome.text or before.text
+            return done
+        from gelu_lint.engine import summarise
+
+        return _judged(task, summarise(source, arrivals=arrivals), source, found)
+    except Unreadable as fault:
+        return _Done(_unreadable(task, fault.message, fault.row))
+    except Exception as fault:
+        return _Done(_failed(task, fault))
+
+
+def _failed(task: _Task, fault: Exception) -> Outcome:
+    reason = " ".join(f"{type(fault).__name__}: {fault}".split())
+    return _unreadable(task, f"gelu-lint failed on it ({reason}); please report this")
 
 
 def _unreadable(task: _Task, message: str, row: int = 1) -> Outcome:

@@ -22,6 +22,7 @@ from gelu_lint.cut import (
     marker,
     worth_following,
 )
+from gelu_lint.half import spots
 from gelu_lint.lines import FIELDS, SILENT, WORD, Lines, code, loads, members, targets, words
 from gelu_lint.outline import Part
 from gelu_lint.scan import Logical, Scan, Statement, scan
@@ -29,12 +30,9 @@ from gelu_lint.screen import NEEDLES, marks
 
 #: Up to so many lines a function or class that is only referred to may be what computes an activation.
 _SHORT = 20
-_FORMULA = re.compile(r"\b(?:erfc?|exp|expm1|cdf|ndtr|[tT]anh|tanh_|erf_)\(|\b0?\.0447|1\.702")
 #: What a GELU may be made of, too, in a file that shows one by a needle.
 _BY_ERF = re.compile(r"\bndtr\(|\bnorm\.cdf\(")
 _NUMBERS = (".0447", "0.4471", "1.702", "erf(", "erfc(")
-#: What half precision shows by; a file is screened by the needles alone.
-HALF_WORDS = ("half()", "float16", "torch.half", "autocast", "fp16", "precision=16", '"16-', "'16-")
 _BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
 _STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
 #: A line that is nothing but a string, and perhaps a comment.
@@ -74,31 +72,36 @@ class Selection:
         self._queue: list[tuple[Cut, int, int]] = []  # lines whose names are to be followed
         self._binders: dict[str, list[int]] | None = None
         self._small = len(rows) <= small
-        self._formula = False
         self.unsure = False
         self._select()
 
     def _select(self) -> None:
-        latin = self._text.encode("latin-1", "replace").lower()
-        self._marks = [(at, "", False) for at in marks(latin)]
-        if not self._marks:
+        latin = self._text.encode("latin-1", "replace")
+        self._marks = [(at, "", False) for at in marks(latin.lower())]
+        halves = [*spots(latin)]
+        if not self._marks and not halves:
             return
         if "ndtr(" in self._text or "norm.cdf(" in self._text:
             self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
         self._marks.reverse()
         self._drain()
-        if self._formula:
-            for word in HALF_WORDS:
-                at = self._text.find(word)
-                while at >= 0:
-                    place = self._place(at)
-                    if place is not None:
-                        self._keep(*place, FULL)
-                        self._give(*place, place[0].lines.text(place[1]), False)
-                    at = self._text.find(word, at + 1)
-            self._drain()
+        for at in halves:
+            self._half(at)
+        self._drain()
         if self._cuts:
             self._imports()
+
+    def _half(self, at: int) -> None:
+        """Keep the line of an offset, which may make code run in half precision."""
+        place = self._place(at)
+        if place is None:
+            return
+        cut, i = place
+        text = cut.lines.text(i)
+        alone = _ALONE.match(text)
+        if alone is None or alone.end() < len(text):
+            self._keep(cut, i, FULL)
+            self._give(cut, i, text, False)
 
     def _place(self, at: int) -> tuple[Cut, int] | None:
         """The line that holds an offset."""
@@ -188,7 +191,6 @@ class Selection:
     def _formula_at(self, cut: Cut, i: int) -> None:
         """All of the function that a formula stands in; of a class with a backward, all of it."""
         lines = cut.lines
-        self._formula = True
         function = next(
             (s for s in lines.enclosing(i, classes=False) if s >= 0 and lines.logical[s].word != "class"), -1
         )
@@ -304,7 +306,6 @@ class Selection:
                     waiting.append((lines.parents[i], HEADER))
             if level > HEADER:
                 self._queue.append((cut, i, level))
-                self._formula = self._formula or (level == SEED and _FORMULA.search(lines.text(i)) is not None)
                 if level == SEED or "return" in lines.text(i):
                     self._docstrings(cut, i)
 

@@ -40,13 +40,11 @@ def both(path: str, data: bytes) -> tuple[list[Finding], list[Finding]]:
 
 
 def near(summary: FileSummary, source: Source) -> FileSummary:
-    """A summary without uses that no rule may speak of: those in rows that a skeleton leaves out or writes anew, and
-    half precision where no formula is typed."""
+    """A summary without uses that no rule may speak of: those in rows that a skeleton leaves out or writes anew."""
     found = PRUNED(source.text, source.rows)
     left = re.split(r"\r\n|\n", found.text)
     rows = {number for row, number in zip(left, found.origin, strict=False) if row == source.line(number)}
-    formula = any(site.formula is not None for site in summary.sites)
-    uses = [use for use in summary.uses if use.span.row in rows and (formula or use.kind != "fp16")]
+    uses = [use for use in summary.uses if use.span.row in rows]
     return summary._replace(uses=tuple(uses))
 
 

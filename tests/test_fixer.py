@@ -357,7 +357,7 @@ def test_counts_only_what_is_gone() -> None:
     assert mend(HEAD).gone == 0
 
 
-def summary_of(source, complete=False) -> FileSummary:
+def summary_of(source, complete=False, arrivals=()) -> FileSummary:
     return FileSummary(source.path)
 
 
@@ -384,7 +384,7 @@ def insert(column: int, text: str, end: int | None = None) -> Edit:
 def test_edits_that_overlap_or_touch_wait(monkeypatch, first: Edit, second: Edit, both: bool) -> None:
     rounds = []
 
-    def judge(summary: FileSummary, project: Project, codes) -> list[Finding]:
+    def judge(summary: FileSummary, project: Project, codes, across=None) -> list[Finding]:
         rounds.append(1)
         return [finding((first,)), finding((second,))] if len(rounds) <= 2 else []
 
@@ -400,20 +400,20 @@ def test_a_fix_is_applied_as_a_whole_or_not_at_all(monkeypatch) -> None:
     found = [finding((insert(2, "a"),)), finding((insert(5, "b"), insert(2, "c")))]
     answers = [found, found, []]
     monkeypatch.setattr(fixer, "summarise", summary_of)
-    monkeypatch.setattr(fixer, "judge", lambda *given: answers.pop(0))
+    monkeypatch.setattr(fixer, "judge", lambda *given, across=None: answers.pop(0))
     assert fix(decode("m.py", b"# xyzt\n"), Project(), CODES, 0.0, False).text == "# axyzt\n"
 
 
 def test_ten_rounds_at_most(monkeypatch) -> None:
     monkeypatch.setattr(fixer, "summarise", summary_of)
-    monkeypatch.setattr(fixer, "judge", lambda *given: [finding((insert(1, "#"),))])
+    monkeypatch.setattr(fixer, "judge", lambda *given, across=None: [finding((insert(1, "#"),))])
     done = fix(decode("m.py", b"#\n"), Project(), CODES, 0.0, False)
     assert done.text == "#" * 11 + "\n"
     assert done.gone == 0
 
 
 def test_text_that_would_not_compile_is_never_written(monkeypatch) -> None:
-    monkeypatch.setattr(fixer, "judge", lambda *given: [finding((insert(0, "f'{f'{1}' '}"),))])
+    monkeypatch.setattr(fixer, "judge", lambda *given, across=None: [finding((insert(0, "f'{f'{1}' '}"),))])
     code = "x = 1\n"
     done = fix(decode("m.py", code.encode()), Project(), CODES, 0.0, True)
     assert (done.text, done.gone) == (code, 0)

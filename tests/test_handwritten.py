@@ -237,7 +237,7 @@ HALF = [
 @pytest.mark.parametrize(("text", "kind"), HALF)
 def test_what_runs_in_half_precision(text: str, kind: str) -> None:
     summary = summarise(decode("m.py", f"{HEAD}def gelu(x):\n    return {TANH}\n\n\nheld = {text}\n".encode()))
-    assert [use.detail for use in summary.uses if use.kind == "fp16"] == ([kind] if kind else [])
+    assert [context.kind for context in summary.contexts] == ([kind] if kind else [])
 
 
 @pytest.mark.parametrize(

@@ -31,15 +31,15 @@ _SAME_FAULT = ("jax", "flax", "tensorflow", "keras")
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
-    uses = {use.detail: use for use in reversed(file.uses) if use.kind == "fp16"}
+    contexts = {context.kind: context for context in reversed(file.contexts)}
     for site in file.sites:
         kind, at = fp16_hazard(site)
-        if site.formula is None or not kind or not uses or site.flavour not in ("erf", "tanh", "quick"):
+        if site.formula is None or not kind or not contexts or site.flavour not in ("erf", "tanh", "quick"):
             continue
         if is_test(file.path, site.symbol) or is_reference(site.symbol, site.key) or is_backward(site.symbol):
             continue
-        use = uses.get(kind) or next(iter(uses.values()))
-        where = f"in a file that runs in half precision (line {use.span.row}: {use.written})"
+        context = contexts.get(kind) or next(iter(contexts.values()))
+        where = f"in a file that runs in half precision (line {context.span.row}: {context.written})"
         what = label(site.flavour)
         if kind == "tail":
             message = f"{what} typed by hand, {where}: it is exactly 0 from x = {at:.3g} on".replace("-", "−")
@@ -50,7 +50,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         if not (site.flavour == "tanh" and site.framework in _SAME_FAULT):
             fix = replacement(file, project, site, site.flavour)
         found = finding("GEL021", file, site, message, "warning" if kind == "tail" else "error", fix)
-        yield found._replace(related=((file.path, use.span, "half precision"),))
+        yield found._replace(related=((context.path or file.path, context.span, "half precision"),))
 
 
 def evidence() -> None:

@@ -1,4 +1,4 @@
-"""Recognises what makes a file run in half precision: autocast, ``.half()``, dtypes and the switches of trainers.
+"""Recognises what makes code run in half precision: autocast, ``.half()``, dtypes and the switches of trainers.
 
 bfloat16 has the range of float32 and is never meant.
 """
@@ -10,12 +10,25 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gelu_lint.claims import says_gelu, words
-from gelu_lint.model import Use
+from gelu_lint.half import MODELS
+from gelu_lint.model import Context
+from gelu_lint.reach import Reach
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
-from gelu_lint.tree.nodes import Arg, Attribute, Call, CSTNode, DictElement, FunctionDef, If, Name
+from gelu_lint.tree.nodes import (
+    Arg,
+    Attribute,
+    Call,
+    CSTNode,
+    Decorator,
+    DictElement,
+    FunctionDef,
+    If,
+    Name,
+    WithItem,
+)
 from gelu_lint.tree.walk import Moment, Walk
 
 _HALF = frozenset(
@@ -23,41 +36,31 @@ _HALF = frozenset(
     for name in ("float16", "half", "HalfTensor")
 )  # fmt: skip
 _MOVES = ("cuda", "cpu", "to", "eval", "train", "requires_grad_", "half", "to_empty")
-#: Words of names that hold a model.
-_MODELS = frozenset(
-    (
-        *("model", "net", "network", "module", "encoder", "decoder", "unet", "vae", "transformer", "policy", "student"),
-        *(
-            "teacher",
-            "generator",
-            "discriminator",
-            "backbone",
-            "block",
-            "layer",
-            "layers",
-            "mlp",
-            "bert",
-            "gpt",
-            "clip",
-        ),
-        *("vit", "lm", "llm", "classifier", "self", "learner", "ffn"),
-    )
+_TEXT = ("float16", "fp16", "half", "torch.HalfTensor", "torch.cuda.HalfTensor", "torch.float16")
+_CALLS = (
+    *("autocast", "half", "to", "type", "astype", "partial"),
+    *("set_default_dtype", "set_default_tensor_type", "set_global_policy"),
 )
-_TEXT = ("float16", "fp16", "half")
-_CALLS = ("autocast", "half", "to", "type", "set_default_dtype", "astype", "set_global_policy")
 #: Keywords that choose a dtype for a whole model.
 _DTYPES = ("dtype", "torch_dtype", "param_dtype", "cast_inputs")
 _SWITCHES = (*_DTYPES, "fp16", "mixed_precision", "precision")
 
 
+#: How a context says what runs under it: by the block it opens, what is cast, or what is built in the same scope.
+_BLOCK, _CAST, _SWITCH = "block", "cast", "switch"
+_OFF = "off"  # autocast that is switched off, or of bfloat16
+_AUTOCAST = ".autocast"
+
+
 class _Found(NamedTuple):
     node: Call | DictElement
     detail: str
+    how: str
     symbol: str
 
 
 class Halves:
-    """A visitor that collects uses of kind fp16."""
+    """A visitor that collects contexts."""
 
     def __init__(self, walk: Walk, names: Names) -> None:
         self._walk, self._names = walk, names
@@ -66,63 +69,72 @@ class Halves:
     def visit_Call(self, node: Call) -> None:
         last = last_name(node.func)
         keyed = any(isinstance(arg.keyword, Name) and arg.keyword.value in _SWITCHES for arg in node.args)
-        detail = self._detail(node, last) if keyed or last in _CALLS else ""
-        if detail:
-            self._found.append(_Found(node, detail, symbol(self._walk.path)))
+        opens = isinstance(self._walk.path[-1], (WithItem, Decorator)) if self._walk.path else False
+        if keyed or opens or last in _CALLS:
+            detail, how = self._detail(node, last, opens)
+            if detail:
+                self._found.append(_Found(node, detail, how, symbol(self._walk.path)))
 
     def visit_DictElement(self, node: DictElement) -> None:
-        # DeepSpeed: {"fp16": {"enabled": True}}
-        if literal(node.key)[1] == "fp16":
-            for element in getattr(node.value, "elements", ()):
-                enabled = isinstance(element, DictElement) and literal(element.key)[1] == "enabled"
-                if enabled and literal(element.value)[1] is True:
-                    self._found.append(_Found(node, "half", symbol(self._walk.path)))
+        if literal(node.key)[1] == "fp16" and _enabled(node.value):
+            self._found.append(_Found(node, "half", _SWITCH, symbol(self._walk.path)))
 
-    def _detail(self, node: Call, last: str) -> str:
+    def _detail(self, node: Call, last: str, opens: bool) -> tuple[str, str]:
         moment = self._walk.moment
         given = {arg.keyword.value: arg.value for arg in node.args if isinstance(arg.keyword, Name)}
         plain = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
-        if last == "autocast":
-            return self._autocast(node, given, plain, moment)
-        if last == "set_default_dtype":
-            return "half" if plain and self._is_half(plain[0], moment) else ""
+        callee, rest = node.func, plain
+        if last == "partial" and plain and last_name(plain[0]) == "autocast":
+            callee, last, rest = plain[0], "autocast", plain[1:]
+        named = self._names.resolve(callee, moment) if opens and last != "autocast" else ()
+        if last == "autocast" or any(name.endswith(_AUTOCAST) for name in named):
+            return self._autocast(callee, given, rest, moment), _BLOCK
+        if last in ("set_default_dtype", "set_default_tensor_type"):
+            return "half" if plain and self._is_half(plain[0], moment) else "", _SWITCH
         if last in ("half", "to", "type", "astype") and isinstance(node.func, Attribute):
             values = [*plain, *(given[key] for key in ("dtype",) if key in given)]
             cast = not values if last == "half" else any(self._is_half(value, moment) for value in values)
             unknown = not self._names.resolve(node.func, moment)
-            return "half" if cast and unknown and self._runs(node.func.value, moment) else ""
+            return "half" if cast and unknown and self._runs(node.func.value, moment) else "", _CAST
         if last == "set_global_policy" and plain and literal(plain[0])[1] == "mixed_float16":
-            return "half"
-        said = {key: literal(given[key])[1] for key in ("fp16", "mixed_precision", "precision") if key in given}
-        if said.get("fp16") is True or said.get("mixed_precision") == "fp16":
-            return "cuda_autocast"
+            return "half", _SWITCH
+        said = {
+            key: self._literal(given[key], moment) for key in ("fp16", "mixed_precision", "precision") if key in given
+        }
+        if said.get("fp16") is True or said.get("mixed_precision") == "fp16" or _enabled(given.get("fp16")):
+            return "cuda_autocast", _SWITCH
         if said.get("precision") in (16, "16", "16-mixed"):
-            return "cuda_autocast"
+            return "cuda_autocast", _SWITCH
         if said.get("precision") == "16-true":
-            return "half"
+            return "half", _SWITCH
         if last in ("custom_fwd",) or last[:1].isupper() or last == "from_pretrained":
             for key in _DTYPES:
                 if key in given and self._is_half(given[key], moment):
-                    return "half"
-        return ""
+                    return "half", _BLOCK if last == "custom_fwd" else _CAST
+        return "", ""
 
-    def _autocast(self, node: Call, given: Mapping[str, CSTNode], plain: Sequence[CSTNode], moment: Moment) -> str:
-        names = self._names.resolve(node.func, moment)
-        if "enabled" in given and literal(given["enabled"])[1] is False:
-            return ""
+    def _autocast(self, callee: CSTNode, given: Mapping[str, CSTNode], plain: Sequence[CSTNode], moment: Moment) -> str:
+        names = self._names.resolve(callee, moment)
+        if "enabled" in given and self._literal(given["enabled"], moment) is False:
+            return _OFF
         of_cpu = any(".cpu." in name for name in names)
         of_cuda = any(".cuda." in name for name in names)
         device = given.get("device_type", plain[0] if plain and not (of_cpu or of_cuda) else None)
-        kind = literal(device)[1] if device is not None else None
-        if of_cuda and plain and literal(plain[0])[1] is False:
-            return ""
+        kind = self._literal(device, moment) if device is not None else None
+        if (of_cuda or of_cpu) and plain and self._literal(plain[0], moment) is False:
+            return _OFF
         dtype = given.get("dtype", plain[1] if len(plain) > 1 else None)
         cuda = of_cuda or kind == "cuda"
         if dtype is None:
-            return "cuda_autocast" if cuda else ""
+            return "cuda_autocast" if cuda else _OFF if of_cpu or kind == "cpu" else ""
         if not self._is_half(dtype, moment):
-            return ""
+            return _OFF if "bfloat16" in last_name(dtype) else ""
         return "half" if of_cpu or kind == "cpu" else "cuda_autocast"
+
+    def _literal(self, node: CSTNode, moment: Moment) -> object:
+        """The value of a literal, or of a name that stands for one; None for anything else."""
+        constant = self._names.constant(node, moment)
+        return literal(constant if constant is not None else node)[1]
 
     def _runs(self, node: CSTNode, moment: Moment) -> bool:
         """Whether what is cast is a model, or the input of a call, rather than some tensor on its way."""
@@ -142,7 +154,7 @@ class Halves:
                 return True
         if isinstance(node, Call):
             return last_name(node.func)[:1].isupper() or last_name(node.func) == "from_pretrained"
-        return not _MODELS.isdisjoint(words(last_name(node)))
+        return not MODELS.isdisjoint(words(last_name(node)))
 
     def _is_half(self, node: CSTNode, moment: Moment) -> bool:
         constant = self._names.constant(node, moment)
@@ -151,33 +163,54 @@ class Halves:
         return bool(names & _HALF) or value in _TEXT
 
     def nodes(self) -> Iterator[CSTNode]:
-        """The nodes that ``uses`` needs the places of."""
+        """The nodes that ``contexts`` needs the places of."""
         return (found.node for found in self._found)
 
-    def contexts(self) -> frozenset[str]:
+    def kinds(self) -> frozenset[str]:
         """The kinds of half precision that the file has."""
-        return frozenset(found.detail for found in self._found)
+        return frozenset(found.detail for found in self._found) - {_OFF}
 
-    def uses(self, draft: Draft) -> Iterator[Use]:
-        """The uses, in source order."""
+    def shield(self, draft: Draft, reach: Reach) -> None:
+        """Tell ``reach`` what does not run in half precision although what is around it does."""
         for found in self._found:
+            if found.detail == _OFF:
+                reach.shield(draft.statement(found.node)[0])
+
+    def contexts(self, draft: Draft, reach: Reach) -> Iterator[Context]:
+        """The contexts, in source order, with what runs under each by ``reach``, which is of the whole text."""
+        for found in self._found:
+            if found.detail == _OFF:
+                continue
             span, rows = draft.span(found.node), draft.statement(found.node)
             text = " ".join(draft.text(found.node).split())[:60]
-            yield Use("fp16", "", text, found.detail, span, span, (), None, "call", found.symbol, "", rows, "")
+            by_cast = found.how == "cast"
+            run = reach.run_by(rows[0]) if by_cast else reach.under(rows[0], beside=found.how == "switch")
+            yield Context(found.detail, "", text, span, found.symbol, rows, run.rows, run.leads)
+
+
+def _enabled(node: CSTNode | None) -> bool:
+    """Whether a table says that something is on: DeepSpeed's {"fp16": {"enabled": True}}, or as dict(enabled=True)."""
+    for element in getattr(node, "elements", ()):
+        if isinstance(element, DictElement) and literal(element.key)[1] == "enabled":
+            return literal(element.value)[1] is True
+    if isinstance(node, Call) and last_name(node.func) == "dict":
+        given = {arg.keyword.value: arg.value for arg in node.args if isinstance(arg.keyword, Name)}
+        return "enabled" in given and literal(given["enabled"])[1] is True
+    return False
 
 
 def _takes(call: CSTNode) -> bool:
     """Whether a call is that of a model or a GELU."""
     name = last_name(call.func) if isinstance(call, Call) else ""
-    return says_gelu(name) or not _MODELS.isdisjoint(words(name))
+    return says_gelu(name) or not MODELS.isdisjoint(words(name))
 
 
 def _calls_gelu(function: FunctionDef) -> bool:
-    """Whether a function calls a GELU of this file, and thus casts what it gives it."""
+    """Whether a function calls a GELU, and thus casts what it gives it."""
     waiting: list[CSTNode] = [function.body]
     while waiting:
         item = waiting.pop()
-        if isinstance(item, Call) and isinstance(item.func, Name) and says_gelu(item.func.value):
+        if isinstance(item, Call) and says_gelu(last_name(item.func)):
             return True
         waiting.extend(item.children)
     return False

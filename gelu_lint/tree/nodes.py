@@ -48,6 +48,9 @@ from libcst import (
     CSTNode as CSTNode,
 )
 from libcst import (
+    Decorator as Decorator,
+)
+from libcst import (
     Dict as Dict,
 )
 from libcst import (
@@ -157,6 +160,9 @@ from libcst import (
 )
 from libcst import (
     With as With,
+)
+from libcst import (
+    WithItem as WithItem,
 )
 from libcst import (
     Yield as Yield,

@@ -1,0 +1,123 @@
+"""What the files of a project have to do with each other: where modules lie, and where contexts lead."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from gelu_lint.model import Arrival, Context
+from gelu_lint.reach import Reach
+
+#: So many names of other files are looked up in one project.
+_MOST = 3_000
+#: Where the packages of a project lie, beside its root.
+_SOURCES = ("", "src/", "lib/", "python/")
+_IMPORTS = re.compile(
+    rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))", re.MULTILINE
+)
+_NAME = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?")
+
+
+class Modules:
+    """Where the modules of a project lie. Paths are relative to its root, with slashes."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = frozenset(path for path in paths if path.endswith(".py"))
+        self._folders = {folder for path in self._paths for folder in _above(path)}
+
+    def find(self, importer: str, target: str) -> tuple[str, tuple[str, ...]] | None:
+        """The file that a full name leads to from another one, and what is left of the name; None if none is found.
+
+        Relative names begin with dots. Absolute ones are looked for beside the importer, from where its package lies,
+        and from the root of the project, as Python does for scripts, installed packages, and what runs at the root.
+        """
+        name = target.lstrip(".")
+        dots = len(target) - len(name)
+        parts = tuple(name.split(".")) if name else ()
+        folder = posixpath.dirname(importer)
+        if dots:
+            for _ in range(dots - 1):
+                folder = posixpath.dirname(folder)
+            return self._below(folder, parts, least=0)
+        bases = (folder, self._top(folder), *(source.rstrip("/") for source in _SOURCES))
+        found = (self._below(base, parts, least=1) for base in dict.fromkeys(bases))
+        return next((place for place in found if place is not None), None)
+
+    def _top(self, folder: str) -> str:
+        """The folder that the package around a folder lies in."""
+        while folder and _join(folder, "__init__.py") in self._paths:
+            folder = posixpath.dirname(folder)
+        return folder
+
+    def _below(self, folder: str, parts: tuple[str, ...], least: int) -> tuple[str, tuple[str, ...]] | None:
+        best = None
+        count = 0
+        while True:
+            package = _join(folder, "__init__.py")
+            if count >= least and package in self._paths:
+                best = package, parts[count:]
+            if count == len(parts):
+                return best
+            module = _join(folder, f"{parts[count]}.py")
+            folder = _join(folder, parts[count])
+            if folder in self._folders:
+                count += 1
+                continue
+            return (module, parts[count + 1 :]) if module in self._paths else best
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _above(path: str) -> Iterator[str]:
+    while path := posixpath.dirname(path):
+        yield path
+
+
+def imports(data: bytes) -> tuple[str, ...]:
+    """The full names that a file imports, as far as its bytes tell."""
+    found: set[str] = set()
+    for module, names, plain in _IMPORTS.findall(data):
+        if plain:
+            found.update(name.split()[0] for name in plain.decode("ascii", "ignore").split(",") if name.split())
+            continue
+        base = module.decode("ascii", "ignore")
+        glue = "" if base.endswith(".") else "."
+        found.add(base)
+        found.update(f"{base}{glue}{name.split()[0].decode('ascii', 'ignore')}" for name in _NAME.findall(names))
+    return tuple(sorted(found))
+
+
+def arrivals(
+    contexts: Iterable[tuple[str, Context]], modules: Modules, reach: Callable[[str], Reach | None]
+) -> Mapping[str, tuple[Arrival, ...]]:
+    """Where contexts lead into other files, by file: what runs under each, followed through imports and re-exports.
+
+    ``contexts`` are given with the files they stand in, as ``modules`` names them; ``reach`` gives what the code of a
+    file may run, None where it cannot be read.
+    """
+    found: dict[str, list[Arrival]] = {}
+    known: dict[tuple[str, str], tuple[str, ...]] = {}
+    left = _MOST
+    for home, context in contexts:
+        names: dict[str, set[str]] = {}
+        waiting = [(home, lead) for lead in context.leads]
+        while waiting and left:
+            importer, lead = waiting.pop()
+            place = modules.find(importer, lead)
+            if place is None or not place[1]:
+                continue
+            path, name = place[0], place[1][0]
+            if name in names.get(path, ()) or path == home:
+                continue
+            names.setdefault(path, set()).add(name)
+            if (path, name) not in known:
+                left -= 1
+                own = reach(path)
+                known[path, name] = own.entered((name,)).leads if own is not None else ()
+            waiting += [(path, further) for further in known[path, name]]
+        for path, held in names.items():
+            found.setdefault(path, []).append(Arrival(context._replace(leads=(), rows=()), tuple(sorted(held))))
+    return {path: tuple(held) for path, held in found.items()}
