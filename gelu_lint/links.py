@@ -16,7 +16,7 @@ _SOURCES = ("", "src/", "lib/", "python/")
 _IMPORTS = re.compile(
     rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))", re.MULTILINE
 )
-_NAME = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?")
+_NAME = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
 
 
 class Modules:
@@ -32,9 +32,12 @@ class Modules:
         Relative names begin with dots. Absolute ones are looked for beside the importer, from where its package lies,
         and from the root of the project, as Python does for scripts, installed packages, and what runs at the root.
         """
+        target, mark, member = target.partition("#")
         name = target.lstrip(".")
         dots = len(target) - len(name)
         parts = tuple(name.split(".")) if name else ()
+        if mark and parts:
+            parts = (*parts[:-1], f"{parts[-1]}#{member}")
         folder = posixpath.dirname(importer)
         if dots:
             for _ in range(dots - 1):

@@ -27,10 +27,16 @@ _MAKES = re.compile(
     r"|cuda|cpu|half|float|eval|train|requires_grad_|distribute|register|clone|deepcopy|script|initialize)(?:_\w+)?"
 )
 _FIRST_CALL = re.compile(r"([\w.]+)\s*\(")
+#: Arms of a branch from which something is picked by name, and what their headers look like.
+_MANY = 3
+_NAMED = re.compile(r"\s*(?:(?:el)?if\b[^\n]*(?:==|\bin\b)\s*[(\[{]?\s*[rR]?[\"']|case\s+[\"'])")
 _FROM = re.compile(r"\s*from\s+([\w.]+|\.+[\w.]*)\s+import\b\s*(.*)", re.DOTALL)
 _IMPORT = re.compile(r"\s*import\b(.*)", re.DOTALL)
 _ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 _OWN = ("self", "cls")
+#: What of a base class runs in any object of a class.
+_MODULE = ("__init__", "forward", "__call__")
+_SUPER = re.compile(r"\bsuper\([^()]*\)\s*\.\s*(\w+)")
 _BASES = re.compile(r"\s*class\s+\w+\s*\((.*)\)", re.DOTALL)
 
 
@@ -107,7 +113,8 @@ class Reach:
         return found.done()
 
     def entered(self, names: Iterable[str]) -> Reached:
-        """What runs where other modules use these names of this one (the first part of dotted ones)."""
+        """What runs where other modules use these names of this one; of ``Base#step`` it is what the class Base has
+        under the name step."""
         found = _Following(self)
         for name in names:
             found.name_from_outside(name)
@@ -132,6 +139,17 @@ class Reach:
     def is_shielded(self, at: _Line) -> bool:
         """Whether a line is out of it."""
         return at in self._shielded
+
+    def is_picked(self, at: _Line) -> bool:
+        """Whether a line stands in a branch that picks one of many by name: which one runs, nobody can tell."""
+        lines = self.lines(at.part)
+        up = lines.parents[at.line]
+        while up >= 0 and not lines.defines(up):
+            arms = lines.group(up)
+            if len(arms) >= _MANY and any(_NAMED.match(lines.text(j)) for j in arms):
+                return True
+            up = lines.parents[up]
+        return False
 
     def _at(self, row: int) -> _Line | None:
         for p, part in enumerate(self._parts):
@@ -290,15 +308,20 @@ class _Following:
 
     def name_from_outside(self, name: str) -> None:
         """What a module has under a name runs."""
-        self._top(name, (name,))
+        name, _, member = name.partition("#")
+        if member:
+            self._top_member(name, member)
+        else:
+            self._top(name, (name,))
 
     def _look(self, at: _Line) -> None:
         lines = self._reach.lines(at.part)
         text = code(lines.text(at.line))
         if lines.defines(at.line):
-            # The names in a header are annotations and defaults, or bases.
-            bases = _BASES.match(text) if lines.logical[at.line].word == "class" else None
-            text = bases[1] if bases is not None else ""
+            if lines.logical[at.line].word == "class":
+                for name in _MODULE:
+                    self._inherited(at.part, at.line, name)
+            return  # the names in the header of a function are annotations and defaults
         if lines.logical[at.line].word in ("import", "from"):
             return
         for found, call in _DOTTED.findall(text):
@@ -309,8 +332,10 @@ class _Following:
                 self._class_around(at)
             elif text.find(f"{found}=") < 0 or f"{found}==" in text or not self._keyword(text, found):
                 self._name(at, first, rest, bool(call) and not rest)
-        if "super(" in text:
-            self._bases(at)
+        for name in _SUPER.findall(text):
+            owner = next(iter(lines.enclosing(at.line, classes=True)), -1)
+            if owner >= 0:
+                self._inherited(at.part, owner, name)
 
     def _keyword(self, text: str, name: str) -> bool:
         """Whether a name stands only before the "=" of keyword arguments."""
@@ -352,13 +377,16 @@ class _Following:
         """What a line binds runs: all of a function or class, or what an expression names. What is not ``called`` may
         be what some function has given elsewhere."""
         lines = self._reach.lines(at.part)
+        if self._reach.is_picked(at):
+            return
         if not lines.defines(at.line):
-            if called or _makes(lines.text(at.line)):
+            if (called and not _is_table(lines.text(at.line))) or _makes(lines.text(at.line)):
                 self.follow(at)
         elif at not in self._entered:
             self._entered.add(at)
             decorators = [j for j in lines.group(at.line) if lines.logical[j].word == "@"]
-            self.enter_all(_Line(at.part, j) for j in (*decorators, at.line, *lines.below(at.line)))
+            block = (_Line(at.part, j) for j in (*decorators, at.line, *lines.below(at.line)))
+            self.enter_all(line for line in block if not self._reach.is_picked(line))
 
     def _callers(self, part: int, scope: int) -> None:
         """What is handed to a function: what stands in the lines that call it."""
@@ -377,22 +405,45 @@ class _Following:
 
     def _member(self, at: _Line, name: str, called: bool) -> None:
         """What the class around has under a name, or a base of it."""
-        lines = self._reach.lines(at.part)
-        owner = next(iter(lines.enclosing(at.line, classes=True)), -1)
-        if owner < 0:
-            return
-        key = f"{at.part}:{owner}.{name}" + "()" * called
+        owner = next(iter(self._reach.lines(at.part).enclosing(at.line, classes=True)), -1)
+        if owner >= 0:
+            self._of_class(at.part, owner, name, called)
+
+    def _of_class(self, part: int, owner: int, name: str, called: bool) -> None:
+        """What a class has under a name, or a base of it."""
+        key = f"{part}:{owner}#{name}" + "()" * called
         if key in self._names:
             return
         self._names.add(key)
+        lines = self._reach.lines(part)
         below = lines.below(owner)
         names, attributes = lines.bindings
         held = [j for j in names.get(name, ()) if j in below and lines.scopes[j] == owner]
         held += [j for j in attributes.get(name, ()) if j in below and j not in held and not lines.defines(j)]
         for j in held:
-            self._binding(_Line(at.part, j), called)
+            self._binding(_Line(part, j), called)
         if not held:
-            self._bases(at)
+            self._inherited(part, owner, name)
+
+    def _inherited(self, part: int, owner: int, name: str) -> None:
+        """What the bases of a class have under a name."""
+        bases = _BASES.match(code(self._reach.lines(part).text(owner)))
+        for base, _ in _DOTTED.findall(bases[1]) if bases is not None else ():
+            first, _, rest = base.partition(".")
+            for target in self._reach.imported(first):
+                self._leads.add(f"{target}.{rest}#{name}" if rest else f"{target}#{name}")
+            self._top_member(first, name)
+
+    def _top_member(self, base: str, name: str) -> None:
+        """What a class of the top level has under a name."""
+        for at in self._reach.binders(base):
+            if at.line < 0:
+                lines = self._reach.lines(at.part)
+                header = next((i for i in range(len(lines)) if lines.defines(i)), 0)
+                if lines.logical[header].word == "class":
+                    self._of_class(at.part, header, name, True)
+        if not self._reach.binders(base):
+            self._leads.update(f"{target}#{name}" for target in self._reach.imported(base))
 
     def _class_around(self, at: _Line) -> None:
         lines = self._reach.lines(at.part)
@@ -400,17 +451,18 @@ class _Following:
         if owner >= 0:
             self._binding(_Line(at.part, owner))
 
-    def _bases(self, at: _Line) -> None:
-        lines = self._reach.lines(at.part)
-        owner = next(iter(lines.enclosing(at.line, classes=True)), -1)
-        if owner >= 0:
-            self.follow(_Line(at.part, owner))
-
 
 def _makes(text: str) -> bool:
     """Whether an assignment may give a name to a module, or to a function: it names one, or makes one."""
     target, _, value = code(text).partition("=")
+    if _is_table(text):
+        return False
     if not MODELS.isdisjoint(split(target)):
         return True
     calls = _FIRST_CALL.findall(value)
     return not calls or "lambda" in value or any(_MAKES.fullmatch(call.rpartition(".")[2]) for call in calls)
+
+
+def _is_table(text: str) -> bool:
+    """Whether an assignment gives a name to a table, of which somebody picks something."""
+    return code(text).partition("=")[2].lstrip().startswith("{")

@@ -172,9 +172,11 @@ class Halves:
 
     def shield(self, draft: Draft, reach: Reach) -> None:
         """Tell ``reach`` what does not run in half precision although what is around it does."""
+        on = {draft.statement(found.node)[0] for found in self._found if found.detail != _OFF}
         for found in self._found:
-            if found.detail == _OFF:
-                reach.shield(draft.statement(found.node)[0])
+            row = draft.statement(found.node)[0]
+            if found.detail == _OFF and row not in on:
+                reach.shield(row)
 
     def contexts(self, draft: Draft, reach: Reach) -> Iterator[Context]:
         """The contexts, in source order, with what runs under each by ``reach``, which is of the whole text."""

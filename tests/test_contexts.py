@@ -1,0 +1,384 @@
+"""What makes code run in fp16, and which GELUs run under it: in one file, and across the files of a project."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gelu_lint.cli import main
+from gelu_lint.engine import judge, summarise
+from gelu_lint.model import Project
+from gelu_lint.source import decode
+
+HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
+MLP = (
+    "class Mlp(nn.Module):\n    def __init__(self, d):\n        super().__init__()\n"
+    "        self.fc, self.act = nn.Linear(d, d), nn.GELU(approximate='none')\n\n"
+    "    def forward(self, x):\n        return self.act(self.fc(x))\n\n\n"
+)
+ACT = "def act(x):\n    return F.gelu(x, approximate='none')\n\n\n"
+WITH = "    with torch.autocast('cuda', dtype=torch.float16):\n        "
+
+
+def rows(code: str) -> list[int]:
+    """The rows of GEL020, read in part and whole."""
+    source = decode("model.py", (HEAD + code).encode())
+    part, whole = (
+        [f.span.row for f in judge(summarise(source, complete=complete), Project(), ("GEL020",))]
+        for complete in (False, True)
+    )
+    assert part == whole
+    return part
+
+
+#: Contexts, around ``model(x)``.
+CONTEXTS = {
+    "positional dtype": "with torch.autocast('cuda', torch.float16):",
+    "keywords": "with torch.autocast(device_type='cuda', dtype=torch.half):",
+    "the default of cuda": "with torch.autocast('cuda'):",
+    "torch.amp": "with torch.amp.autocast('cuda'):",
+    "torch.cuda.amp": "with torch.cuda.amp.autocast():",
+    "torch.cuda.amp, switched by a variable": "with torch.cuda.amp.autocast(enabled=use_amp):",
+    "cpu asked for fp16": "with torch.autocast('cpu', dtype=torch.float16):",
+    "beside another": "with torch.no_grad(), torch.autocast('cuda', dtype=torch.float16):",
+    "with a name": "with torch.autocast('cuda', dtype=torch.float16) as ctx:",
+    "dtype through a constant": "with torch.autocast('cuda', dtype=HALF):",
+    "device through a constant": "with torch.autocast(DEVICE):",
+    "dtype that may be": "with torch.autocast('cuda', dtype=torch.float16 if old else torch.bfloat16):",
+    "an alias of the class": "with amp():",
+    "an alias of the module": "with tc.amp.autocast():",
+    "a partial": "with half():",
+    "a context made before": "with ctx:",
+    "nested": "with torch.autocast('cuda', enabled=False), torch.autocast('cuda', dtype=torch.float16):",
+}
+ALIASES = (
+    "import functools\nimport torch.cuda as tc\nfrom torch.cuda.amp import autocast as amp\nHALF = torch.float16\n"
+    "DEVICE = 'cuda'\nhalf = functools.partial(torch.autocast, 'cuda', dtype=torch.float16)\n"
+    "ctx = torch.autocast('cuda', dtype=torch.float16)\n\n\n"
+)
+
+
+@pytest.mark.parametrize("context", CONTEXTS.values(), ids=CONTEXTS)
+def test_contexts(context: str) -> None:
+    code = f"{ALIASES}{ACT}def step(x):\n    {context}\n        return act(x)\n"
+    assert rows(code) == [len((HEAD + ALIASES).splitlines()) + 2]
+
+
+OFF = {
+    "bf16": "with torch.autocast('cuda', dtype=torch.bfloat16):",
+    "the default of cpu": "with torch.autocast('cpu'):",
+    "torch.cpu.amp": "with torch.cpu.amp.autocast():",
+    "switched off": "with torch.autocast('cuda', dtype=torch.float16, enabled=False):",
+    "switched off by position": "with torch.cuda.amp.autocast(False):",
+    "an unknown device": "with torch.autocast(device):",
+    "an unknown dtype": "with torch.autocast('cuda', dtype=dtype):",
+    "bf16 through a constant": "with torch.autocast('cuda', dtype=BF16):",
+    "another autocast": "with fp8_autocast(enabled=True):",
+    "an autocast of unknown make": "with get_autocast(args)():",
+    "no context at all": "with torch.no_grad():",
+}
+
+
+@pytest.mark.parametrize("context", OFF.values(), ids=OFF)
+def test_what_is_no_context(context: str) -> None:
+    assert (
+        rows(f"BF16 = torch.bfloat16\n\n\n{ACT}def step(x, device, dtype):\n    {context}\n        return act(x)\n")
+        == []
+    )
+
+
+#: Code after MLP and ACT; the rows that must be reported, counted from its own end of HEAD: MLP's GELU is 4, ACT's 11.
+REACHED = {
+    "a function": (f"def step(x):\n{WITH}return act(x)\n", [11]),
+    "through a function": (f"def run(x):\n    return act(x)\n\n\ndef step(x):\n{WITH}return run(x)\n", [11]),
+    "a module": (f"def step(x):\n    model = Mlp(8)\n{WITH}return model(x)\n", [4]),
+    "a module, moved": (f"def step(x):\n    model = Mlp(8).cuda().eval()\n{WITH}return model(x)\n", [4]),
+    "a module at the top": (f"model = Mlp(8)\n\n\ndef step(x):\n{WITH}return model(x)\n", [4]),
+    "a module that is handed in": (f"def step(model, x):\n{WITH}return model(x)\n\n\nstep(Mlp(8), 1)\n", [4]),
+    "a module that is handed on": (
+        f"def step(model, x):\n{WITH}return model(x)\n\n\ndef main():\n    net = Mlp(8)\n    step(net, 1)\n",
+        [4],
+    ),
+    "a module under another name": (f"def step(x):\n    a = Mlp(8)\n    b = a\n{WITH}return b(x)\n", [4]),
+    "a module from a factory": (
+        f"def build():\n    return Mlp(8)\n\n\ndef step(x):\n    m = build()\n{WITH}return m(x)\n",
+        [4],
+    ),
+    "a module of the object": (
+        "class Trainer:\n    def __init__(self):\n        self.model = Mlp(8)\n\n    def step(self, x):\n"
+        "        with torch.cuda.amp.autocast():\n            return self.model(x)\n",
+        [4],
+    ),
+    "a module given to the object": (
+        "class Trainer:\n    def __init__(self, model):\n        self.model = model\n\n    def step(self, x):\n"
+        "        with torch.cuda.amp.autocast():\n            return self.model(x)\n\n\nTrainer(Mlp(8)).step(1)\n",
+        [4],
+    ),
+    "a method of the object": (
+        "class Trainer:\n    def loss(self, x):\n        return act(x)\n\n    def step(self, x):\n"
+        "        with torch.cuda.amp.autocast():\n            return self.loss(x)\n",
+        [11],
+    ),
+    "an inherited method": (
+        "class Base:\n    def loss(self, x):\n        return act(x)\n\n\nclass Trainer(Base):\n    def step(self, x):\n"
+        "        with torch.cuda.amp.autocast():\n            return self.loss(x)\n",
+        [11],
+    ),
+    "an inherited forward": (
+        "class Big(Mlp):\n    def extra(self):\n        pass\n\n\ndef step(x):\n"
+        f"    model = Big(8)\n{WITH}return model(x)\n",
+        [4],
+    ),
+    "modules of modules": (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.blocks = nn.ModuleList([Mlp(8) for _ in range(3)])\n\n    def forward(self, x):\n"
+        "        for block in self.blocks:\n            x = block(x)\n"
+        f"        return x\n\n\nnet = Net()\n\n\ndef step(x):\n{WITH}return net(x)\n",
+        [4],
+    ),
+    "a decorated function": ("@torch.autocast('cuda', dtype=torch.float16)\ndef step(x):\n    return act(x)\n", [11]),
+    "a decorated method": (
+        "class Net(nn.Module):\n    @torch.cuda.amp.autocast()\n    def forward(self, x):\n        return act(x)\n",
+        [11],
+    ),
+    "custom_fwd": (
+        "class Fn(torch.autograd.Function):\n    @staticmethod\n"
+        "    @torch.amp.custom_fwd(cast_inputs=torch.float16, device_type='cuda')\n"
+        "    def forward(ctx, x):\n        return act(x)\n",
+        [11],
+    ),
+    "half": ("model = Mlp(8).half()\n", [4]),
+    "half, later": ("model = Mlp(8)\nmodel.half()\n", [4]),
+    "half, in a function": ("def load():\n    net = Mlp(8)\n    net = net.half()\n    return net\n", [4]),
+    "to": ("model = Mlp(8).to(torch.float16)\n", [4]),
+    "to, by keyword": ("model = Mlp(8).to('cuda', dtype=torch.float16)\n", [4]),
+    "to, by a constant": ("DTYPE = torch.half\nmodel = Mlp(8).to(DTYPE)\n", [4]),
+    "a sequence": ("model = nn.Sequential(nn.Linear(8, 8), nn.GELU(approximate='none')).half()\n", [14]),
+    "from_pretrained": ("model = Mlp.from_pretrained('m', torch_dtype=torch.float16)\n", [4]),
+    "the inputs": ("model = Mlp(8)\ny = model(x.half())\n", [4]),
+    "what is cast in the function": ("def f(x):\n    x = x.half()\n    return F.gelu(x, approximate='none')\n", [16]),
+    "TrainingArguments": (
+        "from transformers import Trainer, TrainingArguments\n\n\ndef main():\n"
+        "    args = TrainingArguments('out', fp16=True)\n    Trainer(Mlp(8), args).train()\n",
+        [4],
+    ),
+    "TrainingArguments from a function": (
+        "def arguments():\n    return TrainingArguments('out', fp16=True)\n\n\ndef main():\n"
+        "    Trainer(Mlp(8), arguments()).train()\n",
+        [4],
+    ),
+    "Lightning": ("pl.Trainer(precision='16-mixed').fit(Mlp(8))\n", [4]),
+    "Lightning, by number": ("trainer = pl.Trainer(precision=16)\ntrainer.fit(Mlp(8))\n", [4]),
+    "Lightning, by a constant": ("PRECISION = '16-mixed'\npl.Trainer(precision=PRECISION).fit(Mlp(8))\n", [4]),
+    "Fabric": ("def main():\n    fabric = Fabric(precision='16-true')\n    model = fabric.setup(Mlp(8))\n", [4]),
+    "Accelerator": ("acc = Accelerator(mixed_precision='fp16')\nmodel = acc.prepare(Mlp(8))\n", [4]),
+    "Accelerator, used elsewhere": (
+        "acc = Accelerator(mixed_precision='fp16')\n\n\ndef main():\n    model = acc.prepare(Mlp(8))\n",
+        [4],
+    ),
+    "DeepSpeed": (
+        "config = {'train_batch_size': 8, 'fp16': {'enabled': True}}\n\n\ndef main():\n"
+        "    engine, *_ = deepspeed.initialize(model=Mlp(8), config=config)\n",
+        [4],
+    ),
+    "DeepSpeed, as dict": ("deepspeed.initialize(model=Mlp(8), config=dict(fp16=dict(enabled=True)))\n", [4]),
+    "the default dtype": ("torch.set_default_dtype(torch.float16)\nmodel = Mlp(8)\n", [4]),
+    "implicit": (f"def step(x):\n{WITH}return F.gelu(x)\n", [16]),
+    "handed on": (f"def step(x):\n{WITH}return run(F.gelu, x)\n", [16]),
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), REACHED.values(), ids=REACHED)
+def test_what_runs_under_a_context(code: str, expected: list[int]) -> None:
+    above = len(HEAD.splitlines())
+    assert rows(MLP + ACT + code) == [above + row for row in expected]
+
+
+SPARED = {
+    "computed before": f"def step(x):\n    y = act(x)\n{WITH}return y @ y\n",
+    "computed before, handed on": f"def step(x):\n    y = act(x)\n{WITH}return loss(y)\n",
+    "computed after": f"def step(x):\n{WITH}y = x @ x\n    return act(y)\n",
+    "another function": f"def step(x):\n{WITH}return x @ x\n\n\ndef other(x):\n    return act(x)\n",
+    "an inner region of bf16": (
+        f"def step(x):\n{WITH}with torch.autocast('cuda', dtype=torch.bfloat16):\n            return act(x)\n"
+    ),
+    "an inner region that is off": (
+        f"def step(x):\n{WITH}with torch.autocast('cuda', enabled=False):\n            return act(x)\n"
+    ),
+    "lifted": f"def step(x):\n{WITH}return F.gelu(x.float(), approximate='none')\n",
+    "lifted by to": f"def step(x):\n{WITH}return F.gelu(x.to(torch.float32), approximate='none')\n",
+    "tanh": f"def step(x):\n{WITH}return F.gelu(x, approximate='tanh')\n",
+    "a comparison of dtypes": (
+        "def step(x):\n    if x.dtype == torch.float16:\n        x = x.clamp(-1, 1)\n    return act(x)\n"
+    ),
+    "a mask in half": "def step(x, mask):\n    m = mask.to(torch.float16)\n    return x * m\n",
+    "bf16 trainer": "args = TrainingArguments('out', bf16=True)\nTrainer(Mlp(8), args)\n",
+    "fp16 by variable": "args = TrainingArguments('out', fp16=flag)\nTrainer(Mlp(8), args)\n",
+    "bf16 Lightning": "pl.Trainer(precision='bf16-mixed').fit(Mlp(8))\n",
+    "a table": f"ACTS = {{'gelu': nn.GELU(approximate='none')}}\n\n\ndef step(x):\n{WITH}return ACTS['gelu'](x)\n",
+    "picked by name": (
+        "def pick(name):\n    if name == 'gelu':\n"
+        "        return nn.GELU(approximate='none')\n    return nn.ReLU()\n\n\n"
+        f"def step(x):\n{WITH}return pick('relu')(x)\n"
+    ),
+    "in a docstring": (
+        'def step(x):\n    """with torch.autocast("cuda", dtype=torch.float16): act(x)"""\n    return act(x)\n'
+    ),
+    "a test": f"def test_half(x):\n{WITH}return F.gelu(x, approximate='none')\n",
+    "a reference": f"def gelu_ref(x):\n{WITH}return F.gelu(x, approximate='none')\n",
+    "an annotation": f"def step(x, m: Mlp):\n{WITH}return x @ x\n",
+}
+
+
+@pytest.mark.parametrize("code", SPARED.values(), ids=SPARED)
+def test_what_does_not(code: str) -> None:
+    assert rows(MLP + ACT + code) == []
+
+
+def test_other_frameworks_are_never_meant() -> None:
+    code = (
+        "import jax\nimport jax.numpy as jnp\nimport tensorflow as tf\n\n\ndef f(x):\n    x = x.astype(jnp.float16)\n"
+        "    return jax.nn.gelu(x, approximate=False), tf.nn.gelu(x, approximate=False)\n"
+    )
+    assert rows(code) == []
+
+
+# --- Across files ------------------------------------------------------------------------------------------------
+
+PROJECTS = {
+    "a class, imported": {
+        "net.py": HEAD + MLP,
+        "train.py": f"import torch\nfrom net import Mlp\n\n\ndef main(x):\n    m = Mlp(8)\n{WITH}return m(x)\n",
+    },
+    "a module, imported": {
+        "net.py": HEAD + MLP,
+        "train.py": f"import net\nimport torch\n\n\ndef main(x):\n    m = net.Mlp(8)\n{WITH}return m(x)\n",
+    },
+    "an alias": {
+        "net.py": HEAD + MLP,
+        "train.py": "import net as models\n\nm = models.Mlp(8).half()\n",
+    },
+    "a package that hands on": {
+        "kit/__init__.py": "from .models import Mlp\n",
+        "kit/models/__init__.py": "from .net import Mlp\n\n__all__ = ['Mlp']\n",
+        "kit/models/net.py": HEAD + MLP,
+        "train.py": "from kit import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "a star": {
+        "kit/__init__.py": "from .net import *\n",
+        "kit/net.py": HEAD + MLP,
+        "train.py": "from kit import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "a src layout": {
+        "src/kit/__init__.py": "",
+        "src/kit/net.py": HEAD + MLP,
+        "scripts/train.py": "from kit.net import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "inside a package": {
+        "kit/__init__.py": "",
+        "kit/net.py": HEAD + MLP,
+        "kit/run/__init__.py": "",
+        "kit/run/train.py": "from ..net import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "through a file without a GELU": {
+        "layers.py": HEAD + MLP,
+        "net.py": "from torch import nn\nfrom layers import Mlp\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.mlp = Mlp(8)\n\n"
+        "    def forward(self, x):\n        return self.mlp(x)\n",
+        "train.py": "import layers\nfrom net import Net\n\nm = Net().half()\n",
+    },
+    "a base class elsewhere": {
+        "base.py": (
+            "from net import Mlp\nimport torch\n\n\nclass Base:\n    def __init__(self):\n"
+            "        self.m = Mlp(8)\n\n"
+            "    def step(self, x):\n        with torch.cuda.amp.autocast():\n            return self.loss(x)\n\n"
+            "    def loss(self, x):\n        return self.m(x)\n"
+        ),
+        "net.py": HEAD + MLP,
+    },
+    "Trainer": {
+        "net.py": HEAD + MLP,
+        "train.py": "from transformers import Trainer, TrainingArguments\nfrom net import Mlp\n\n\ndef main():\n"
+        "    Trainer(Mlp(8), TrainingArguments('out', fp16=True)).train()\n",
+    },
+    "a context around a function of another file": {
+        "net.py": HEAD + MLP,
+        "train.py": (
+            "import torch\nfrom net import Mlp\nfrom loop import run\n\n\ndef main(x):\n"
+            f"    m = Mlp(8)\n{WITH}run(m, x)\n"
+        ),
+        "loop.py": "def run(m, x):\n    return m(x)\n",
+    },
+}
+APART = {
+    "another class": {
+        "net.py": HEAD + MLP + "class Other(nn.Module):\n    pass\n",
+        "train.py": "from net import Other\n\nm = Other().half()\n",
+    },
+    "a module of another project": {
+        "net.py": HEAD + MLP,
+        "train.py": "from elsewhere.net import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "bf16": {
+        "net.py": HEAD + MLP,
+        "train.py": "import torch\nfrom net import Mlp\n\nm = Mlp(8).to(torch.bfloat16)\n",
+    },
+    "no call": {
+        "net.py": HEAD + MLP,
+        "train.py": (
+            "import torch\nfrom net import Mlp\n\n\ndef main(x, y):\n    m = Mlp(8)\n"
+            f"    h = m(x)\n{WITH}return h @ y\n"
+        ),
+    },
+}
+
+
+def check(
+    root: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str], *options: str
+) -> list[tuple[str, int]]:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    main(["check", "--select", "GEL020", "--output-format", "json", *options])
+    found = json.loads(capsys.readouterr().out)
+    return [(Path(f["filename"]).relative_to(root).as_posix() if Path(f["filename"]).is_absolute() else
+             Path(f["filename"]).as_posix(), f["location"]["row"]) for f in found]  # fmt: skip
+
+
+@pytest.mark.parametrize("files", PROJECTS.values(), ids=PROJECTS)
+@pytest.mark.parametrize("cached", [False, True])
+def test_across_files(
+    files: dict[str, str],
+    cached: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    home = next(name for name, text in files.items() if MLP in text)
+    expected = [(home, len(HEAD.splitlines()) + 4)]
+    options = [] if cached else ["--no-cache"]
+    for _ in range(3 if cached else 1):
+        assert check(tmp_path, files, capsys, *options, ".") == expected
+
+
+@pytest.mark.parametrize("files", APART.values(), ids=APART)
+def test_what_other_files_do_not_reach(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert check(tmp_path, files, capsys, "--no-cache", ".") == []
+
+
+def test_only_a_run_over_the_project_sees_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {"pyproject.toml": "", **{f"src/{n}": t for n, t in PROJECTS["a class, imported"].items()}}
+    assert check(tmp_path, files, capsys, ".") == [("src/net.py", len(HEAD.splitlines()) + 4)]
+    assert check(tmp_path, files, capsys, "src") == []
+    assert check(tmp_path, files, capsys, "src/net.py", "src/train.py") == []
+    assert check(tmp_path, files, capsys, str(tmp_path)) == [("src/net.py", len(HEAD.splitlines()) + 4)]
