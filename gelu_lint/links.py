@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from gelu_lint.model import Arrival, Context
-from gelu_lint.reach import Reach
+from gelu_lint.reach import MEMBER, Reach
 
 #: So many names of other files are looked up in one project.
 _MOST = 3_000
@@ -32,12 +32,12 @@ class Modules:
         Relative names begin with dots. Absolute ones are looked for beside the importer, from where its package lies,
         and from the root of the project, as Python does for scripts, installed packages, and what runs at the root.
         """
-        target, mark, member = target.partition("#")
+        target, mark, member = target.partition(MEMBER)
         name = target.lstrip(".")
         dots = len(target) - len(name)
         parts = tuple(name.split(".")) if name else ()
         if mark and parts:
-            parts = (*parts[:-1], f"{parts[-1]}#{member}")
+            parts = (*parts[:-1], f"{parts[-1]}{MEMBER}{member}")
         folder = posixpath.dirname(importer)
         if dots:
             for _ in range(dots - 1):
@@ -122,5 +122,7 @@ def arrivals(
                 known[path, name] = own.entered((name,)).leads if own is not None else ()
             waiting += [(path, further) for further in known[path, name]]
         for path, held in names.items():
-            found.setdefault(path, []).append(Arrival(context._replace(leads=(), rows=()), tuple(sorted(held))))
+            found.setdefault(path, []).append(
+                Arrival(context._replace(rows=(), made=(), leads=()), tuple(sorted(held)))
+            )
     return {path: tuple(held) for path, held in found.items()}

@@ -235,6 +235,7 @@ class Context(NamedTuple):
     path       the file that it stands in, "" for the file that it is a fact of
     written    its source, shortened
     rows       the stretches of rows of this file that may run under it
+    made       the rows of this file where objects are made that may run under it
     leads      what may run under it of other modules: full names of imports, relative ones with their dots
     """
 
@@ -245,11 +246,13 @@ class Context(NamedTuple):
     symbol: str
     statement: tuple[int, int]
     rows: tuple[tuple[int, int], ...] = ()
+    made: tuple[tuple[int, int], ...] = ()
     leads: tuple[str, ...] = ()
 
-    def covers(self, row: int) -> bool:
-        """Whether a row of this file may run under it."""
-        return any(first <= row <= last for first, last in self.rows)
+    def covers(self, row: int, module: bool) -> bool:
+        """Whether what stands in a row of this file may run under it: a call, or a ``module`` that is made there."""
+        where = (*self.rows, *self.made) if module else self.rows
+        return any(first <= row <= last for first, last in where)
 
 
 class Arrival(NamedTuple):

@@ -1,32 +1,34 @@
 """Which rows of a text some of its code may run, and what it runs of other modules.
 
-Told from words, without a parser, by the lines of each statement: a name leads to what binds it, ``self.name`` to what
-the class around has under that name, a class to all of it, a parameter to what callers give. Where words leave it
-open, more is said to run than does.
+Told from words, without a parser, by the lines of each statement. Code runs what it calls: functions, methods, and the
+objects that its names hold. What an object is shows where its name is bound: there nothing runs any more, but a class
+that is made there runs whenever the object does, and a function gives what it returns. A parameter holds what callers
+give. Where words leave it open, more is said to run than does.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from keyword import kwlist
 from typing import NamedTuple
 
-from gelu_lint.claims import words as split
-from gelu_lint.cut import is_parameter
-from gelu_lint.half import MODELS
 from gelu_lint.lines import Lines, code, words
 from gelu_lint.outline import Part, outline
 from gelu_lint.scan import scan
 
 #: So many lines are followed from one place.
 _MOST = 4_000
-_DOTTED = re.compile(r"(?<![\w.])([^\W\d][\w.]*)(\s*\()?")
-#: What makes or hands on a module rather than computes something with one, by the last word that is called.
-_MAKES = re.compile(
-    r"[A-Z]\w*|_?(?:build|make|create|get|load|init|new|prepare|wrap|setup|instantiate|from|compile|partial|parallelize|to"
-    r"|cuda|cpu|half|float|eval|train|requires_grad_|distribute|register|clone|deepcopy|script|initialize)(?:_\w+)?"
+#: A dotted name, and what follows: a call, or the "=" of a keyword or an assignment, whose name is not loaded.
+_DOTTED = re.compile(r"(?<![\w.])([^\W\d][\w.]*)\s*(\(|=(?!=))?")
+_PARAMETER = re.compile(r"[(,*]\s*(\w+)\s*(?=[,):=])")
+#: Methods that give the object they are called of.
+_MOVES = frozenset(
+    (
+        *("to", "cuda", "cpu", "half", "float", "double", "bfloat16", "eval", "train", "requires_grad_", "to_empty"),
+        *("share_memory", "apply", "type", "npu", "xpu", "ipu", "hpu", "module", "compile"),
+    )
 )
-_FIRST_CALL = re.compile(r"([\w.]+)\s*\(")
 #: Arms of a branch from which something is picked by name, and what their headers look like.
 _MANY = 3
 _NAMED = re.compile(r"\s*(?:(?:el)?if\b[^\n]*(?:==|\bin\b)\s*[(\[{]?\s*[rR]?[\"']|case\s+[\"'])")
@@ -34,16 +36,24 @@ _FROM = re.compile(r"\s*from\s+([\w.]+|\.+[\w.]*)\s+import\b\s*(.*)", re.DOTALL)
 _IMPORT = re.compile(r"\s*import\b(.*)", re.DOTALL)
 _ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 _OWN = ("self", "cls")
+_WORDS = frozenset(kwlist)
 #: What of a base class runs in any object of a class.
 _MODULE = ("__init__", "forward", "__call__")
 _SUPER = re.compile(r"\bsuper\([^()]*\)\s*\.\s*(\w+)")
 _BASES = re.compile(r"\s*class\s+\w+\s*\((.*)\)", re.DOTALL)
+#: How a name of another module is marked of which only what it gives matters, and a member of a class.
+MADE, MEMBER = "!", "#"
 
 
 class Reached(NamedTuple):
-    """Stretches of rows, in order, and full names of imports (relative ones begin with dots)."""
+    """Stretches of rows that run, of rows where the objects are made that run, and full names of imports.
+
+    Relative names begin with dots. Of ``Base#step`` it is what the class Base has under the name step that runs, and of
+    ``build!`` what that function gives.
+    """
 
     rows: tuple[tuple[int, int], ...] = ()
+    made: tuple[tuple[int, int], ...] = ()
     leads: tuple[str, ...] = ()
 
 
@@ -69,6 +79,8 @@ class Reach:
         self._imports: dict[str, list[str]] = {}
         self._stars: list[str] = []
         self._calls: dict[str, list[_Line]] = {}
+        self._tokens: dict[_Line, list[tuple[str, str]]] = {}
+        self._parameters: dict[_Line, frozenset[str]] = {}
         self._shielded: set[_Line] = set()
 
     def shield(self, row: int) -> None:
@@ -77,47 +89,51 @@ class Reach:
         if at is not None:
             self._shielded.update(self._opened(at) or ())
 
-    def under(self, row: int, beside: bool) -> Reached:
-        """What runs under a context whose statement starts at ``row``.
-
-        That is the block that it opens, or those that open by a name that it binds. ``beside`` is for what works on
-        all that is built in the same scope, or where a name that it binds is used.
-        """
-        at = self._at(row)
-        if at is None:
-            return Reached()
-        found = _Following(self)
-        opened = self._opened(at)
-        if opened is not None:
-            found.enter_all(opened)
-        elif beside:
-            for line in self._beside(at):
-                found.enter_all(line)
-        else:
-            for header in self._openers(at):
-                found.enter_all(self._opened(header) or ())
-        return found.done()
-
-    def run_by(self, row: int) -> Reached:
-        """What the statement at ``row`` runs: all that its names lead to, and what the rest of its function does with
-        what it binds."""
+    def under(self, row: int) -> Reached:
+        """What runs in the block that the statement at ``row`` opens, or in those opened by a name that it binds."""
         at = self._at(row)
         found = _Following(self)
         if at is not None:
-            found.follow(at)
+            own = self._opened(at)
+            for block in [own] if own is not None else [self._opened(header) or [] for header in self._openers(at)]:
+                found.run_all(block)
+        return found.done()
+
+    def beside(self, row: int) -> Reached:
+        """What is made in the scope of the statement at ``row``, and in scopes that use what it binds or returns."""
+        at = self._at(row)
+        found = _Following(self)
+        if at is not None:
+            for block in (self._scope(at), *(self._scope(line) for line in self._users(at))):
+                found.make_all(block)
+        return found.done()
+
+    def made_by(self, row: int) -> Reached:
+        """What the objects are that the statement at ``row`` names."""
+        at = self._at(row)
+        found = _Following(self)
+        if at is not None:
+            found.make_all([at])
+        return found.done()
+
+    def run_by(self, row: int) -> Reached:
+        """What the statement at ``row`` runs, and what the rest of its function does with what it binds."""
+        at = self._at(row)
+        found = _Following(self)
+        if at is not None:
+            found.run_all([at])
             lines = self.lines(at.part)
             if lines.scopes[at.line] >= 0:
                 names = self.bound_by(at)
                 below = [j for j in lines.below(lines.scopes[at.line]) if j > at.line]
-                found.enter_all(_Line(at.part, j) for j in below if names & words(code(lines.text(j))))
+                found.run_all(_Line(at.part, j) for j in below if names & words(code(lines.text(j))))
         return found.done()
 
     def entered(self, names: Iterable[str]) -> Reached:
-        """What runs where other modules use these names of this one; of ``Base#step`` it is what the class Base has
-        under the name step."""
+        """What runs where other modules use these names of this one, marked as those of ``Reached``."""
         found = _Following(self)
         for name in names:
-            found.name_from_outside(name)
+            found.from_outside(name)
         return found.done()
 
     # The lines of the text
@@ -135,6 +151,21 @@ class Reach:
         """First and last row of a line in the text."""
         line, shift = self.lines(at.part).logical[at.line], self._parts[at.part].row - 1
         return line.row + shift, line.end_row + shift
+
+    def tokens(self, at: _Line) -> list[tuple[str, str]]:
+        """The dotted names that a line loads, each with "(" if it is called."""
+        if at not in self._tokens:
+            found = _DOTTED.findall(code(self.lines(at.part).text(at.line)))
+            self._tokens[at] = [
+                (name.rstrip("."), after) for name, after in found if after != "=" and name not in _WORDS
+            ]
+        return self._tokens[at]
+
+    def parameters(self, header: _Line) -> frozenset[str]:
+        """The parameters of a function."""
+        if header not in self._parameters:
+            self._parameters[header] = frozenset(_PARAMETER.findall(code(self.lines(header.part).text(header.line))))
+        return self._parameters[header]
 
     def is_shielded(self, at: _Line) -> bool:
         """Whether a line is out of it."""
@@ -171,26 +202,17 @@ class Reach:
         return [_Line(at.part, j) for header in headers for j in (header, *lines.below(header)) if j != at.line]
 
     def _openers(self, at: _Line) -> Iterator[_Line]:
-        """The ``with`` statements and decorators that use a name which a line binds, or whose function returns it."""
-        lines = self.lines(at.part)
-        names = self.bound_by(at)
-        if "return" in lines.text(at.line) and lines.scopes[at.line] >= 0:
-            names.add(lines.defines(lines.scopes[at.line]))
-        for name in names:
-            for line in self.mentions(name):
-                if self._opened(line) is not None:
-                    yield line
+        """The ``with`` statements and decorators that use what a line binds or returns."""
+        return (line for line in self._users(at) if self._opened(line) is not None)
 
-    def _beside(self, at: _Line) -> Iterator[list[_Line]]:
-        """The scope that a line stands in, and those that use what it binds or returns."""
+    def _users(self, at: _Line) -> Iterator[_Line]:
+        """The lines that mention a name which a line binds, or whose function returns it."""
         lines = self.lines(at.part)
-        yield self._scope(at)
         names = self.bound_by(at)
         if "return" in lines.text(at.line) and lines.scopes[at.line] >= 0:
             names.add(lines.defines(lines.scopes[at.line]))
         for name in names:
-            for line in self.mentions(name):
-                yield self._scope(line)
+            yield from self.mentions(name)
 
     def _scope(self, at: _Line) -> list[_Line]:
         """The lines of the function around a line; at the top level all lines that stand in none."""
@@ -277,74 +299,88 @@ class _Following:
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
-        self._seen: set[_Line] = set()
-        self._queue: list[_Line] = []
-        self._names: set[str] = set()
-        self._entered: set[_Line] = set()
+        self._run: set[_Line] = set()
+        self._made: set[_Line] = set()
+        self._queue: list[tuple[_Line, bool]] = []
+        self._known: set[tuple[object, ...]] = set()
         self._leads: set[str] = set()
 
     def done(self) -> Reached:
         """What has been reached."""
-        while self._queue and len(self._seen) < _MOST:
-            self._look(self._queue.pop())
+        while self._queue and len(self._run) + len(self._made) < _MOST:
+            self._look(*self._queue.pop())
+        return Reached(self._rows(self._run), self._rows(self._made), tuple(sorted(self._leads)))
+
+    def _rows(self, lines: Iterable[_Line]) -> tuple[tuple[int, int], ...]:
         rows: list[tuple[int, int]] = []
-        for first, last in sorted(self._reach.rows_of(at) for at in self._seen):
+        for first, last in sorted(self._reach.rows_of(at) for at in lines):
             if rows and first <= rows[-1][1] + 1:
                 rows[-1] = (rows[-1][0], max(last, rows[-1][1]))
             else:
                 rows.append((first, last))
-        return Reached(tuple(rows), tuple(sorted(self._leads)))
+        return tuple(rows)
 
-    def follow(self, at: _Line) -> None:
-        """A line runs."""
-        if at not in self._seen and not self._reach.is_shielded(at):
-            self._seen.add(at)
-            self._queue.append(at)
-
-    def enter_all(self, block: Iterable[_Line]) -> None:
-        """A block runs."""
+    def run_all(self, block: Iterable[_Line]) -> None:
+        """These lines run."""
         for at in block:
-            self.follow(at)
+            if at not in self._run and not self._reach.is_shielded(at):
+                self._run.add(at)
+                self._queue.append((at, True))
 
-    def name_from_outside(self, name: str) -> None:
-        """What a module has under a name runs."""
-        name, _, member = name.partition("#")
+    def make_all(self, block: Iterable[_Line]) -> None:
+        """What these lines name or make runs."""
+        for at in block:
+            if at not in self._made:
+                self._made.add(at)
+                self._queue.append((at, False))
+
+    def from_outside(self, marked: str) -> None:
+        """What a module has under a name runs, see ``Reached``."""
+        name, _, member = marked.rstrip(MADE).partition(MEMBER)
         if member:
-            self._top_member(name, member)
+            self._of_base(name, member)
         else:
-            self._top(name, (name,))
+            self._top(name, (name,), not marked.endswith(MADE))
 
-    def _look(self, at: _Line) -> None:
+    def _new(self, *question: object) -> bool:
+        """Whether something has not been looked into yet."""
+        fresh = question not in self._known
+        self._known.add(question)
+        return fresh
+
+    def _look(self, at: _Line, runs: bool) -> None:
         lines = self._reach.lines(at.part)
-        text = code(lines.text(at.line))
         if lines.defines(at.line):
-            if lines.logical[at.line].word == "class":
+            if runs and lines.logical[at.line].word == "class":
                 for name in _MODULE:
                     self._inherited(at.part, at.line, name)
             return  # the names in the header of a function are annotations and defaults
         if lines.logical[at.line].word in ("import", "from"):
             return
-        for found, call in _DOTTED.findall(text):
-            first, *rest = found.rstrip(".").split(".")
-            if first in _OWN and rest:
-                self._member(at, rest[0], bool(call) and len(rest) == 1)
-            elif first in _OWN:
-                self._class_around(at)
-            elif text.find(f"{found}=") < 0 or f"{found}==" in text or not self._keyword(text, found):
-                self._name(at, first, rest, bool(call) and not rest)
-        for name in _SUPER.findall(text):
+        for dotted, after in self._reach.tokens(at):
+            first, *rest = dotted.split(".")
+            called = after == "(" and not rest
+            if first in _OWN:
+                self._own(at, rest, after == "(", runs)
+            elif runs or not rest or after != "(" or rest[-1] in _MOVES or rest[-1][:1].isupper() or "_" in rest[-1]:
+                self._name(at, first, rest, called, runs)
+        for name in _SUPER.findall(code(lines.text(at.line))) if runs else ():
             owner = next(iter(lines.enclosing(at.line, classes=True)), -1)
             if owner >= 0:
                 self._inherited(at.part, owner, name)
 
-    def _keyword(self, text: str, name: str) -> bool:
-        """Whether a name stands only before the "=" of keyword arguments."""
-        return all(
-            re.match(r"\s*=(?!=)", text[found.end() :]) and text[: found.start()].rstrip()[-1:] in ("(", ",")
-            for found in re.finditer(rf"(?<![\w.]){re.escape(name)}\b", text)
-        )
+    def _own(self, at: _Line, rest: Sequence[str], after: bool, runs: bool) -> None:
+        """Something of the object of a method, or all of it."""
+        owner = next(iter(self._reach.lines(at.part).enclosing(at.line, classes=True)), -1)
+        if owner < 0:
+            return
+        moved = bool(rest) and after and rest[-1] in _MOVES
+        if not rest or (moved and len(rest) == 1) or (after and not runs and len(rest) == 0):
+            self._binding(_Line(at.part, owner), called=True, runs=True)
+        elif runs or moved or not after or len(rest) == 1:
+            self._of_class(at.part, owner, rest[0], after and len(rest) == 1, runs)
 
-    def _name(self, at: _Line, name: str, rest: Sequence[str], called: bool) -> None:
+    def _name(self, at: _Line, name: str, rest: Sequence[str], called: bool, runs: bool) -> None:
         lines = self._reach.lines(at.part)
         local = lines.bindings[0].get(name, ())
         for scope in lines.enclosing(at.line, classes=False):
@@ -352,41 +388,45 @@ class _Following:
                 break
             held = [j for j in local if lines.scopes[j] == scope]
             for j in held:
-                self._binding(_Line(at.part, j), called)
-            taken = lines.logical[scope].word != "class" and is_parameter(lines.text(scope), name)
+                self._binding(_Line(at.part, j), called, runs)
+            taken = lines.logical[scope].word != "class" and name in self._reach.parameters(_Line(at.part, scope))
             if taken:
                 self._callers(at.part, scope)
             if held or taken:
                 return
-        self._top(name, (name, *rest), called)
+        self._top(name, (name, *rest), runs or (bool(rest) and rest[-1][:1].isupper()) or name[:1].isupper(), called)
 
-    def _top(self, name: str, dotted: Sequence[str], called: bool = True) -> None:
-        full = ".".join(dotted) + "()" * called
-        if full in self._names:
+    def _top(self, name: str, dotted: Sequence[str], runs: bool, called: bool = False) -> None:
+        if not self._new(name, tuple(dotted), runs, called):
             return
-        self._names.add(full)
         for target in self._reach.imported(name):
-            self._leads.add(".".join((target, *dotted[1:])))
+            self._leads.add(".".join((target, *dotted[1:])) + ("" if runs else MADE))
         for at in self._reach.binders(name):
             if at.line < 0:
                 lines = self._reach.lines(at.part)
                 at = _Line(at.part, next((i for i in range(len(lines)) if lines.defines(i)), 0))
-            self._binding(at, called)
+            self._binding(at, called, runs)
 
-    def _binding(self, at: _Line, called: bool = True) -> None:
-        """What a line binds runs: all of a function or class, or what an expression names. What is not ``called`` may
-        be what some function has given elsewhere."""
+    def _binding(self, at: _Line, called: bool, runs: bool) -> None:
+        """What a line binds is used: ``called`` it may be, in code that ``runs`` or where an object is made."""
         lines = self._reach.lines(at.part)
         if self._reach.is_picked(at):
             return
         if not lines.defines(at.line):
-            if (called and not _is_table(lines.text(at.line))) or _makes(lines.text(at.line)):
-                self.follow(at)
-        elif at not in self._entered:
-            self._entered.add(at)
-            decorators = [j for j in lines.group(at.line) if lines.logical[j].word == "@"]
-            block = (_Line(at.part, j) for j in (*decorators, at.line, *lines.below(at.line)))
-            self.enter_all(line for line in block if not self._reach.is_picked(line))
+            text = lines.text(at.line)
+            if not _is_table(text) and (runs or not called or _hands_on(text)):
+                self.make_all([at])
+            return
+        is_class = lines.logical[at.line].word == "class"
+        if is_class or runs:
+            if self._new(at):
+                decorators = [j for j in lines.group(at.line) if lines.logical[j].word == "@"]
+                block = (_Line(at.part, j) for j in (*decorators, at.line, *lines.below(at.line)))
+                self.run_all(line for line in block if not self._reach.is_picked(line))
+        elif self._new(at, "gives"):
+            given = (j for j in lines.below(at.line) if lines.logical[j].word in ("return", "yield"))
+            block = (_Line(at.part, j) for j in given if lines.scopes[j] == at.line)
+            self.make_all(line for line in block if not self._reach.is_picked(line))
 
     def _callers(self, part: int, scope: int) -> None:
         """What is handed to a function: what stands in the lines that call it."""
@@ -394,35 +434,25 @@ class _Following:
         name = own.defines(scope)
         if name == "__init__" and own.scopes[scope] >= 0:
             name = own.defines(own.scopes[scope])
-        if name.startswith("__") or f"{name}(" in self._names:
+        if name.startswith("__") or not self._new(name, "callers"):
             return
-        self._names.add(f"{name}(")
         for at in self._reach.mentions(name):
-            lines = self._reach.lines(at.part)
-            if at != _Line(part, scope) and f"{name}(" in code(lines.text(at.line)):
-                for found in words(code(lines.text(at.line)).partition(f"{name}(")[2]):
-                    self._name(at, found, (), False)
+            tokens = self._reach.tokens(at)
+            if at != _Line(part, scope) and any(t.rpartition(".")[2] == name and after for t, after in tokens):
+                self.make_all([at])
 
-    def _member(self, at: _Line, name: str, called: bool) -> None:
-        """What the class around has under a name, or a base of it."""
-        owner = next(iter(self._reach.lines(at.part).enclosing(at.line, classes=True)), -1)
-        if owner >= 0:
-            self._of_class(at.part, owner, name, called)
-
-    def _of_class(self, part: int, owner: int, name: str, called: bool) -> None:
+    def _of_class(self, part: int, owner: int, name: str, called: bool, runs: bool) -> None:
         """What a class has under a name, or a base of it."""
-        key = f"{part}:{owner}#{name}" + "()" * called
-        if key in self._names:
+        if not self._new(part, owner, name, called, runs):
             return
-        self._names.add(key)
         lines = self._reach.lines(part)
         below = lines.below(owner)
         names, attributes = lines.bindings
         held = [j for j in names.get(name, ()) if j in below and lines.scopes[j] == owner]
         held += [j for j in attributes.get(name, ()) if j in below and j not in held and not lines.defines(j)]
         for j in held:
-            self._binding(_Line(part, j), called)
-        if not held:
+            self._binding(_Line(part, j), called, runs)
+        if not held and runs:
             self._inherited(part, owner, name)
 
     def _inherited(self, part: int, owner: int, name: str) -> None:
@@ -430,37 +460,27 @@ class _Following:
         bases = _BASES.match(code(self._reach.lines(part).text(owner)))
         for base, _ in _DOTTED.findall(bases[1]) if bases is not None else ():
             first, _, rest = base.partition(".")
-            for target in self._reach.imported(first):
-                self._leads.add(f"{target}.{rest}#{name}" if rest else f"{target}#{name}")
-            self._top_member(first, name)
+            if rest:
+                self._leads.update(f"{target}.{rest}{MEMBER}{name}" for target in self._reach.imported(first))
+            else:
+                self._of_base(base, name)
 
-    def _top_member(self, base: str, name: str) -> None:
+    def _of_base(self, base: str, name: str) -> None:
         """What a class of the top level has under a name."""
         for at in self._reach.binders(base):
             if at.line < 0:
                 lines = self._reach.lines(at.part)
                 header = next((i for i in range(len(lines)) if lines.defines(i)), 0)
                 if lines.logical[header].word == "class":
-                    self._of_class(at.part, header, name, True)
+                    self._of_class(at.part, header, name, True, True)
         if not self._reach.binders(base):
-            self._leads.update(f"{target}#{name}" for target in self._reach.imported(base))
-
-    def _class_around(self, at: _Line) -> None:
-        lines = self._reach.lines(at.part)
-        owner = next(iter(lines.enclosing(at.line, classes=True)), -1)
-        if owner >= 0:
-            self._binding(_Line(at.part, owner))
+            self._leads.update(f"{target}{MEMBER}{name}" for target in self._reach.imported(base))
 
 
-def _makes(text: str) -> bool:
-    """Whether an assignment may give a name to a module, or to a function: it names one, or makes one."""
-    target, _, value = code(text).partition("=")
-    if _is_table(text):
-        return False
-    if not MODELS.isdisjoint(split(target)):
-        return True
-    calls = _FIRST_CALL.findall(value)
-    return not calls or "lambda" in value or any(_MAKES.fullmatch(call.rpartition(".")[2]) for call in calls)
+def _hands_on(text: str) -> bool:
+    """Whether an assignment but gives another name to something, or makes a function of it."""
+    value = code(text).partition("=")[2]
+    return "(" not in value or "lambda" in value or "partial(" in value
 
 
 def _is_table(text: str) -> bool:

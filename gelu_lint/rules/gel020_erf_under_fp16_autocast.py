@@ -42,7 +42,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     for site in file.sites if file.contexts else ():
         if not _is_meant(site) or is_test(file.path, site.symbol) or is_reference(site.symbol, site.key):
             continue
-        context = next((c for c in file.contexts if c.covers(site.span.row)), None)
+        module = site.spelling == "reference" or callables()[site.callee].kind == "class"
+        context = next((c for c in file.contexts if c.covers(site.span.row, module)), None)
         if context is None:
             continue
         where = f"{context.path}:{context.span.row}" if context.path else f"line {context.span.row}"

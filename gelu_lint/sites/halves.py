@@ -46,8 +46,9 @@ _DTYPES = ("dtype", "torch_dtype", "param_dtype", "cast_inputs")
 _SWITCHES = (*_DTYPES, "fp16", "mixed_precision", "precision")
 
 
-#: How a context says what runs under it: by the block it opens, what is cast, or what is built in the same scope.
-_BLOCK, _CAST, _SWITCH = "block", "cast", "switch"
+#: How a context says what runs under it: by the block it opens, the model or the input that is cast, or as what is
+#: made in the same scope.
+_BLOCK, _MODEL, _INPUT, _SWITCH = "block", "model", "input", "switch"
 _OFF = "off"  # autocast that is switched off, or of bfloat16
 _AUTOCAST = ".autocast"
 
@@ -95,7 +96,8 @@ class Halves:
             values = [*plain, *(given[key] for key in ("dtype",) if key in given)]
             cast = not values if last == "half" else any(self._is_half(value, moment) for value in values)
             unknown = not self._names.resolve(node.func, moment)
-            return "half" if cast and unknown and self._runs(node.func.value, moment) else "", _CAST
+            how = self._cast(node.func.value, moment) if cast and unknown else ""
+            return "half" if how else "", how
         if last == "set_global_policy" and plain and literal(plain[0])[1] == "mixed_float16":
             return "half", _SWITCH
         said = {
@@ -110,7 +112,7 @@ class Halves:
         if last in ("custom_fwd",) or last[:1].isupper() or last == "from_pretrained":
             for key in _DTYPES:
                 if key in given and self._is_half(given[key], moment):
-                    return "half", _BLOCK if last == "custom_fwd" else _CAST
+                    return "half", _BLOCK if last == "custom_fwd" else _MODEL
         return "", ""
 
     def _autocast(self, callee: CSTNode, given: Mapping[str, CSTNode], plain: Sequence[CSTNode], moment: Moment) -> str:
@@ -136,25 +138,25 @@ class Halves:
         constant = self._names.constant(node, moment)
         return literal(constant if constant is not None else node)[1]
 
-    def _runs(self, node: CSTNode, moment: Moment) -> bool:
-        """Whether what is cast is a model, or the input of a call, rather than some tensor on its way."""
+    def _cast(self, node: CSTNode, moment: Moment) -> str:
+        """Whether what is cast is a model, or the input of a call; "" for some tensor on its way."""
         if any(isinstance(a, If) and "dtype" in _attributes(a.test) for a in self._walk.path):
-            return False
+            return ""
         if any(isinstance(a, Arg) and _takes(b) for b, a in pairwise(self._walk.path)):
-            return True
-        function = next((a for a in reversed(self._walk.path) if isinstance(a, FunctionDef)), None)
-        if function is not None and _calls_gelu(function):
-            return True
+            return _INPUT
         while isinstance(node, Call) and isinstance(node.func, Attribute) and node.func.attr.value in _MOVES:
             node = node.func.value
         if isinstance(node, Name):
             binding = self._names.single(node, moment)
             made = binding.node if binding is not None else None
             if isinstance(made, Call) and last_name(made.func)[:1].isupper():
-                return True
-        if isinstance(node, Call):
-            return last_name(node.func)[:1].isupper() or last_name(node.func) == "from_pretrained"
-        return not MODELS.isdisjoint(words(last_name(node)))
+                return _MODEL
+        if isinstance(node, Call) and (last_name(node.func)[:1].isupper() or last_name(node.func) == "from_pretrained"):
+            return _MODEL
+        if not isinstance(node, Call) and not MODELS.isdisjoint(words(last_name(node))):
+            return _MODEL
+        function = next((a for a in reversed(self._walk.path) if isinstance(a, FunctionDef)), None)
+        return _INPUT if function is not None and _calls_gelu(function) else ""
 
     def _is_half(self, node: CSTNode, moment: Moment) -> bool:
         constant = self._names.constant(node, moment)
@@ -185,9 +187,8 @@ class Halves:
                 continue
             span, rows = draft.span(found.node), draft.statement(found.node)
             text = " ".join(draft.text(found.node).split())[:60]
-            by_cast = found.how == "cast"
-            run = reach.run_by(rows[0]) if by_cast else reach.under(rows[0], beside=found.how == "switch")
-            yield Context(found.detail, "", text, span, found.symbol, rows, run.rows, run.leads)
+            told = {_BLOCK: reach.under, _MODEL: reach.made_by, _INPUT: reach.run_by, _SWITCH: reach.beside}
+            yield Context(found.detail, "", text, span, found.symbol, rows, *told[found.how](rows[0]))
 
 
 def _enabled(node: CSTNode | None) -> bool:
