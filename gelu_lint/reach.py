@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from keyword import kwlist
 from typing import NamedTuple
 
+from gelu_lint.claims import words as split
+from gelu_lint.half import MODELS
 from gelu_lint.lines import Lines, code, words
 from gelu_lint.outline import Part, outline
 from gelu_lint.scan import scan
@@ -37,10 +40,14 @@ _IMPORT = re.compile(r"\s*import\b(.*)", re.DOTALL)
 _ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 _OWN = ("self", "cls")
 _WORDS = frozenset(kwlist)
+_MADE = re.compile(r"(?<!\w)[A-Z]\w*[a-z]\w*\s*[(.]|\b(?:build|make|create|get|load|new)(?:_\w+)?\(|lambda|partial\(")
+_PLAIN = re.compile(r"(?!None\b|True\b|False\b)[A-Za-z_][\w.]*")
 #: What of a base class runs in any object of a class.
 _MODULE = ("__init__", "forward", "__call__")
 _SUPER = re.compile(r"\bsuper\([^()]*\)\s*\.\s*(\w+)")
 _BASES = re.compile(r"\s*class\s+\w+\s*\((.*)\)", re.DOTALL)
+#: A class of more lines is a world of its own: only the methods by which modules run are followed.
+_LARGE = 400
 #: How a name of another module is marked of which only what it gives matters, and a member of a class.
 MADE, MEMBER = "!", "#"
 
@@ -374,10 +381,12 @@ class _Following:
         owner = next(iter(self._reach.lines(at.part).enclosing(at.line, classes=True)), -1)
         if owner < 0:
             return
-        moved = bool(rest) and after and rest[-1] in _MOVES
-        if not rest or (moved and len(rest) == 1) or (after and not runs and len(rest) == 0):
+        if not rest:
+            for name in _MODULE[1:] if after and runs else ():
+                self._of_class(at.part, owner, name, True, True)
+        elif after and len(rest) == 1 and rest[0] in _MOVES:
             self._binding(_Line(at.part, owner), called=True, runs=True)
-        elif runs or moved or not after or len(rest) == 1:
+        elif runs or (after and len(rest) == 1) or says_model(rest[0]):
             self._of_class(at.part, owner, rest[0], after and len(rest) == 1, runs)
 
     def _name(self, at: _Line, name: str, rest: Sequence[str], called: bool, runs: bool) -> None:
@@ -388,9 +397,10 @@ class _Following:
                 break
             held = [j for j in local if lines.scopes[j] == scope]
             for j in held:
-                self._binding(_Line(at.part, j), called, runs)
+                if runs or lines.defines(j) or called or says_model(name) or _makes(lines.text(j)):
+                    self._binding(_Line(at.part, j), called, runs)
             taken = lines.logical[scope].word != "class" and name in self._reach.parameters(_Line(at.part, scope))
-            if taken:
+            if taken and ((called and runs) or says_model(name)):
                 self._callers(at.part, scope)
             if held or taken:
                 return
@@ -421,12 +431,24 @@ class _Following:
         if is_class or runs:
             if self._new(at):
                 decorators = [j for j in lines.group(at.line) if lines.logical[j].word == "@"]
-                block = (_Line(at.part, j) for j in (*decorators, at.line, *lines.below(at.line)))
+                inside: Iterable[int] = lines.below(at.line)
+                if is_class and len(lines.below(at.line)) > _LARGE:
+                    inside = [j for j in inside if self._is_step(at, j)]
+                block = (_Line(at.part, j) for j in (*decorators, at.line, *inside))
                 self.run_all(line for line in block if not self._reach.is_picked(line))
         elif self._new(at, "gives"):
             given = (j for j in lines.below(at.line) if lines.logical[j].word in ("return", "yield"))
             block = (_Line(at.part, j) for j in given if lines.scopes[j] == at.line)
             self.make_all(line for line in block if not self._reach.is_picked(line))
+
+    def _is_step(self, owner: _Line, j: int) -> bool:
+        """Whether a line of a class stands in one of the methods by which modules run."""
+        lines = self._reach.lines(owner.part)
+        up = j
+        while lines.scopes[up] != owner.line and lines.scopes[up] >= 0:
+            up = lines.scopes[up]
+        name = lines.defines(up)
+        return not name or name in _MODULE or name.endswith("_step")
 
     def _callers(self, part: int, scope: int) -> None:
         """What is handed to a function: what stands in the lines that call it."""
@@ -475,6 +497,19 @@ class _Following:
                     self._of_class(at.part, header, name, True, True)
         if not self._reach.binders(base):
             self._leads.update(f"{target}{MEMBER}{name}" for target in self._reach.imported(base))
+
+
+@lru_cache(maxsize=1024)
+def says_model(name: str) -> bool:
+    """Whether a name says that it holds a model, or a part of one."""
+    return not MODELS.isdisjoint(split(name))
+
+
+@lru_cache(maxsize=1024)
+def _makes(text: str) -> bool:
+    """Whether an assignment makes an object of some class, or but gives another name to something."""
+    value = code(text).partition("=")[2].strip()
+    return _MADE.search(value) is not None or _PLAIN.fullmatch(value) is not None
 
 
 def _hands_on(text: str) -> bool:

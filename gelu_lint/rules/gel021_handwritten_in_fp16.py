@@ -31,8 +31,10 @@ _SAME_FAULT = ("jax", "flax", "tensorflow", "keras")
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
-    contexts = {context.kind: context for context in reversed(file.contexts)}
-    for site in file.sites:
+    for site in file.sites if file.contexts else ():
+        # In its own file a context is evidence enough; one of another file must lead here.
+        near = [c for c in file.contexts if not c.path or c.covers(site.span.row, module=False)]
+        contexts = {context.kind: context for context in reversed(near)}
         kind, at = fp16_hazard(site)
         if site.formula is None or not kind or not contexts or site.flavour not in ("erf", "tanh", "quick"):
             continue
@@ -40,6 +42,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             continue
         context = contexts.get(kind) or next(iter(contexts.values()))
         where = f"in a file that runs in half precision (line {context.span.row}: {context.written})"
+        if context.path:
+            where = f"which runs in half precision ({context.path}:{context.span.row}: {context.written})"
         what = label(site.flavour)
         if kind == "tail":
             message = f"{what} typed by hand, {where}: it is exactly 0 from x = {at:.3g} on".replace("-", "−")
