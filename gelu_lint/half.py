@@ -34,13 +34,29 @@ MODELS = frozenset(
 )
 
 
-@functools.cache
-def _row() -> re.Pattern[bytes]:
-    """What a row must hold: bfloat16, comparisons of sizes and the like are none of it."""
-    return re.compile(
-        rb"\.half\(|\bhalf\b.*\bimport|import\b.*\bhalf\b|torch\.half\b|(?<![b\w])float16\b|HalfTensor|mixed_float16"
-        rb"|autocast|[\"'](?:half|fp16|16|16-mixed|16-true)[\"']|\bfp16\s*=\s*(?:True|dict)\b|\bprecision\s*=\s*16\b"
-    )
+class _Rows:
+    """What a row must hold; most files need none of it, so it is made when the first does."""
+
+    def __init__(self) -> None:
+        half = rb"(?<![b\w])float16\b"
+        given = (
+            rb"(?:\.to\(|\btype\(|dtype[ \t]*=(?!=)|cast_inputs|import\b|\belse\b|partial"
+            rb"|^[ \t]*\w+[^=\n]*=(?!=)|^[ \t]*torch\.)"
+        )
+        self.says = re.compile(
+            rb"\.half\(|\bhalf\b.*\bimport|import\b.*\bhalf\b|torch\.half\b|HalfTensor|mixed_float16|\bautocast\b"
+            rb"|[\"'](?:half|fp16|16|16-mixed|16-true)[\"']|\bfp16\s*=\s*(?:True|dict)\b|\bprecision\s*=\s*16\b"
+            rb"|%b.*?%b" % (given, half)
+        )
+        # Comparisons, tensors of some dtype, comments and prompts make nothing run in fp16.
+        self.idle = re.compile(
+            rb"^[ \t]*(?:\#|>>>|\.\.\.)|[=!]=\s*(?:torch\.)?float16|\bin\s*[({\[](?:\s*[\w.]+,)*\s*[\w.]*float16"
+            rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view)(?:_like)?\(.*float16|\#.*(?:float16|autocast)"
+        )
+        self.off = re.compile(rb"enabled\s*=\s*False")
+
+
+_rows = functools.cache(_Rows)
 
 
 def spots(data: bytes) -> Iterator[int]:
@@ -51,11 +67,15 @@ def spots(data: bytes) -> Iterator[int]:
             end = data.find(b"\n", at)
             end = end if end >= 0 else len(data)
             row = data[data.rfind(b"\n", 0, at) + 1 : end]
-            if _row().search(row) is not None:
+            if _rows().says.search(row) is not None and _rows().idle.search(row) is None:
                 yield at
             at = data.find(needle, end)
 
 
 def shows(data: bytes) -> bool:
     """Whether a file may hold what makes code run in fp16."""
-    return next(spots(data), None) is not None
+    for at in spots(data):
+        end = data.find(b"\n", at)
+        if _rows().off.search(data, data.rfind(b"\n", 0, at) + 1, end if end >= 0 else len(data)) is None:
+            return True
+    return False
