@@ -82,13 +82,10 @@ def project_root(directory: str) -> str:
 def marked_root(directory: str) -> str:
     """The nearest directory at or above ``directory`` that looks like a project, "" if none does."""
     at = os.path.abspath(directory)
-    while True:
-        if any(os.path.exists(os.path.join(at, name)) for name in _ROOT_FILES):
-            return at
-        above = os.path.dirname(at)
-        if above == at:
-            return ""
-        at = above
+    if any(os.path.exists(os.path.join(at, name)) for name in _ROOT_FILES):
+        return at
+    above = os.path.dirname(at)
+    return marked_root(above) if above != at else ""
 
 
 @functools.cache

@@ -20,14 +20,14 @@ OPAQUE = re.compile(r"[\w)\]]\s*[(\[]|[{\[]")
 TRANSPARENT = re.compile(r"getattr|import")
 
 
-HEADER, LIGHT, FULL, SEED = range(4)
+HEADER, LIGHT, NEAR, FULL, SEED = range(5)
 
 
 class Cut:
     """What is taken of one statement.
 
-    kept    by line: HEADER (it stands there for others), LIGHT (what its names stand for matters), FULL (so does
-            what they compute) or SEED (and what classes compute)
+    kept    by line: HEADER (it stands there for others), LIGHT (what its names stand for matters), NEAR (so does
+            what they are bound to), FULL (so does what they compute) or SEED (and what classes compute)
     faint   lines whose names must not stand for anything, and these names
     """
 

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: One of these stands in each row that makes code run in fp16; searching them one by one beats a pattern.
-_NEEDLES = (b"float16", b"fp16", b"autocast", b"half", b"HalfTensor", b"16-mixed", b"16-true", b"precision")
+_SWITCHES = (b"fp16", b"precision", b"half")
+_CASTS = (b"float16", b"autocast")
+_NEEDLES = (*_SWITCHES, *_CASTS, b"HalfTensor", b"16-mixed", b"16-true")
 
 #: Words of names that hold a model.
 MODELS = frozenset(
@@ -59,9 +61,9 @@ class _Rows:
 _rows = functools.cache(_Rows)
 
 
-def spots(data: bytes) -> Iterator[int]:
+def spots(data: bytes, needles: tuple[bytes, ...] = _NEEDLES) -> Iterator[int]:
     """Where in a file a row says that something may run in fp16, or that it does not."""
-    for needle in _NEEDLES:
+    for needle in needles:
         at = data.find(needle)
         while at >= 0:
             end = data.find(b"\n", at)
@@ -73,8 +75,8 @@ def spots(data: bytes) -> Iterator[int]:
 
 
 def shows(data: bytes) -> bool:
-    """Whether a file may hold what makes code run in fp16."""
-    for at in spots(data):
+    """Whether a file may hold what makes code of others run in fp16: the rarest words aside."""
+    for at in spots(data, (*_SWITCHES, *_CASTS) if b"torch" in data else _SWITCHES):
         end = data.find(b"\n", at)
         if _rows().off.search(data, data.rfind(b"\n", 0, at) + 1, end if end >= 0 else len(data)) is None:
             return True

@@ -88,7 +88,6 @@ def imports(data: bytes) -> tuple[str, ...]:
             continue
         base = module.decode("ascii", "ignore")
         glue = "" if base.endswith(".") else "."
-        found.add(base)
         found.update(f"{base}{glue}{name.split()[0].decode('ascii', 'ignore')}" for name in _NAME.findall(names))
     return tuple(sorted(found))
 

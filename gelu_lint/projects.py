@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gelu_lint.links import Modules, arrivals, imports
@@ -33,6 +34,10 @@ def across(
     for root, members in roots.items():
         if any(task.path in results for task in members):
             yield from _Whole(root, members, results).judged(hints, cache, jobs)
+
+
+#: Imported names that hold no model: constants, and what Python itself reads.
+_IDLE = re.compile(r"[A-Z0-9_]+|__\w+__")
 
 
 class _Whole:
@@ -87,7 +92,7 @@ class _Whole:
         self._paths = {name: path for path, name in self._names.items()}
         self._modules = Modules(self._paths)
         near = [self._tasks[path] for path, imported in own.items() if self._is_near(path, imported)]
-        for task, done in read(near, cache, jobs):
+        for task, done in read(near, cache, jobs, spread=2):
             remember(cache, task, done)
             if done.summary is not None:
                 self._summaries[task.path] = done.summary
@@ -105,7 +110,7 @@ class _Whole:
 
     def _is_near(self, path: str, imported: Iterable[str]) -> bool:
         """Whether a file imports one that holds a GELU, by way of packages that hand on what they import."""
-        waiting = [(self._names[path], target) for target in imported]
+        waiting = [(self._names[path], target) for target in imported if not _IDLE.fullmatch(target.rpartition(".")[2])]
         seen = set()
         while waiting:
             importer, target = waiting.pop()

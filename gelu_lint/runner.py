@@ -347,11 +347,11 @@ def _spread(
 
 
 def read(
-    tasks: list[_Task], cache: _Memory | None, jobs: int, work: _Work | None = None
+    tasks: list[_Task], cache: _Memory | None, jobs: int, work: _Work | None = None, spread: int = _WORKERS_FROM
 ) -> Iterator[tuple[_Task, _Done]]:
-    """What comes of each task, by workers where that pays."""
+    """What comes of each task, by workers from ``spread`` tasks on."""
     jobs = jobs or _jobs()
-    for task, done in _each(work or _work, tasks, cache, jobs if len(tasks) >= _WORKERS_FROM else 1):
+    for task, done in _each(work or _work, tasks, cache, jobs if len(tasks) >= spread else 1):
         yield task, done if isinstance(done, _Done) else _Done(None)
 
 

@@ -13,6 +13,7 @@ from gelu_lint.cut import (
     FULL,
     HEADER,
     LIGHT,
+    NEAR,
     OPAQUE,
     SEED,
     TRANSPARENT,
@@ -100,7 +101,7 @@ class Selection:
         text = cut.lines.text(i)
         alone = _ALONE.match(text)
         if alone is None or alone.end() < len(text):
-            self._keep(cut, i, FULL)
+            self._keep(cut, i, NEAR)
             self._give(cut, i, text, False)
 
     def _place(self, at: int) -> tuple[Cut, int] | None:
@@ -389,6 +390,8 @@ class Selection:
                 cut.faint.setdefault(i, set()).add(name)
         elif i in lines.steps and level < FULL:
             pass
+        elif level == NEAR:
+            self._keep(cut, i, LIGHT)
         elif i in lines.loose or worth_following(lines, i, level):
             self._keep(cut, i, min(level, FULL))
         else:
