@@ -138,8 +138,8 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
             outcomes.append(_unreadable(_Task(path, own, action), f"cannot read: {reason}"))
     other = [name for name in names.values() if name.lower().endswith(_OTHER_KINDS)]
     files = sorted(set(names.values()) - set(other), key=lambda name: name.replace(os.sep, "/"))
-    cache = _cache(paths, overrides, action)
     given = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
+    cache = _cache(paths, overrides, action, any(_whole_project(path, tuple(given)) for path in given))
     tasks = []
     for name in files:
         folder = os.path.dirname(name) or "."
@@ -230,14 +230,15 @@ def _jobs() -> int:
     return cores()
 
 
-def _cache(paths: Sequence[str], overrides: Mapping[str, Any], action: str) -> _Memory | None:
-    """What earlier runs know, for runs over directories: it lies in the project of the first one."""
+def _cache(paths: Sequence[str], overrides: Mapping[str, Any], action: str, whole: bool) -> _Memory | None:
+    """What earlier runs know, for runs over directories: it lies in the project of the first one. A run over a
+    ``whole`` project looks for more in files without a GELU than one over a part, and remembers apart from it."""
     directory = next((path for path in paths if os.path.isdir(path)), None)
     if directory is None or action == "fix":
         return None
     values = _settings_of(directory, _frozen(overrides)).values
     root = project_root(directory)
-    return _Memory(os.path.join(root, values["cache-dir"]), root) if values["cache"] else None
+    return _Memory(os.path.join(root, values["cache-dir"]), root, whole) if values["cache"] else None
 
 
 def _all(
@@ -272,10 +273,10 @@ def remember(cache: _Memory | None, task: _Task, result: _Done) -> None:
 class _Memory:
     """What earlier runs know of the files of a run."""
 
-    def __init__(self, directory: str, root: str) -> None:
+    def __init__(self, directory: str, root: str, whole: bool) -> None:
         from gelu_lint.cache import Cache, fingerprint
 
-        self._cache = Cache(directory, fingerprint())
+        self._cache = Cache(directory, fingerprint() + "-project" * whole)
         self._here, self._root = os.path.join(os.getcwd(), ""), os.path.join(root, "")
         if not os.path.abspath(directory).startswith(self._root):
             self._root = os.sep * 2  # it may serve several projects: full names
