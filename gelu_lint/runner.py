@@ -139,7 +139,8 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
     other = [name for name in names.values() if name.lower().endswith(_OTHER_KINDS)]
     files = sorted(set(names.values()) - set(other), key=lambda name: name.replace(os.sep, "/"))
     given = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
-    cache = _cache(paths, overrides, action, any(_whole_project(path, tuple(given)) for path in given))
+    seen = given if action != "inventory" else []
+    cache = _cache(paths, overrides, action, any(_whole_project(path, tuple(given)) for path in seen))
     tasks = []
     for name in files:
         folder = os.path.dirname(name) or "."

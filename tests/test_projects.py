@@ -193,6 +193,8 @@ def test_a_cache_of_a_partial_run_hides_nothing(capsys: pytest.CaptureFixture[st
         os.utime(name, (1_600_000_000, 1_600_000_000))
     for _ in range(2):
         assert found(capsys, "--select", "GEL020", "src") == []
+        assert main(["inventory", "."]) == 0
+        capsys.readouterr()
     for _ in range(3):
         assert found(capsys, "--select", "GEL020", ".") == [("src/net.py", 7, "GEL020")]
     lay({"src/train.py": TRAIN.replace(".half()", "")})
