@@ -240,7 +240,7 @@ class Held(NamedTuple):
     gelu     the canonical public name of the GELU, or of the function of this file that computes one
     flavour  erf, tanh, … of the object; unknown where only the run decides
     decides  what the arguments that decide over a fast path are, by name; "?" where that is not known
-    inline   the object is written where it is given, not reached through a name
+    inline   ``span`` is the argument that gives it, and not a dict or a partial that holds it
     """
 
     keeper: str

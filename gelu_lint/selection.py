@@ -58,10 +58,12 @@ _KEEPS = re.compile(
     r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\btorch\.save\(|\bsave\(|\bjit\.(?:script|trace)\(|"
     r"\bweights_only\b|\bsafe_globals\b|\bsafe_mode\b|\benable_unsafe_deserialization\b"
 )
-_KEPT = ("TransformerEncoderLayer", "Transformer(", "torch.save", "torch import save", "jit.", "keras")
+_KEPT = ("TransformerEncoderLayer", "Transformer(", "torch.save", "torch import save", "jit.", "jit import", "keras")
 _SCRIPTED = re.compile(r"@(?:torch\.)?(?:jit\.)?script\b")
 #: Expressions that a GELU is handed on by, under the name that they are bound to.
-_HANDS = re.compile(r"\s*(?:functools\.)?partial\(|\s*lambda\b|\s*(?:torch\.)?(?:jit\.)?(?:script|trace)\(")
+_HANDS = re.compile(r"\s*(?:(?:functools\.)?partial\(|lambda\b|(?:torch\.)?(?:jit\.)?(?:script|trace)\(|dict\(|\{)")
+#: How a class may see to its own copies.
+_PICKLES = frozenset(("__getstate__", "__reduce__", "__reduce_ex__", "__deepcopy__"))
 #: What draws a mask, if it stands in a function or class with a GELU.
 _DRAWS = re.compile(
     r"\b(?:rand|rand_like|bernoulli_?|uniform_?|random_uniform|stateless_uniform|random_sample|random|binomial|choice|"
@@ -89,7 +91,7 @@ class Selection:
         self._queue: list[tuple[Cut, int, int]] = []  # lines whose names are to be followed
         self._binders: dict[str, list[int]] | None = None
         self._small = len(rows) <= small
-        self._hands = self._draws = False  # whether what a GELU is handed on by matters, and what it is bound to
+        self._scripts = self._hands = self._draws = False  # what the text has: see _HANDS, _DRAWS
         self._formula = False
         self.unsure = False
         self._select()
@@ -102,12 +104,13 @@ class Selection:
         if "ndtr(" in self._text or "norm.cdf(" in self._text:
             self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
         if any(word in self._text for word in _KEPT):
-            self._hands = "jit." in self._text or "keras" in self._text
+            self._scripts = "jit." in self._text or "jit import" in self._text
+            self._hands = self._scripts or "keras" in self._text
             self._marks += [(found.start(), found[0], False) for found in _KEEPS.finditer(self._text)]
         self._draws = _DRAWS.search(self._text) is not None
         self._marks.reverse()
         self._drain()
-        if self._hands:
+        if self._scripts:
             self._scripted()
         if self._draws:
             self._drawn()
@@ -226,7 +229,17 @@ class Selection:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
             light = light or (bool(quiet) and _OPTION.search(text[:inside]) is not None)
             self._keep(cut, i, FULL if _KEEPS.match(word) else LIGHT if light else SEED)
+            if word and self._scripts:
+                self._owner(cut, i)
         self._give(cut, i, text, formula)
+
+    def _owner(self, cut: Cut, i: int) -> None:
+        """Keep what says whether the class around a line is a module, and how it is copied."""
+        for owner in cut.lines.enclosing(i, classes=True):
+            self._keep(cut, owner, FULL)
+            for j in cut.lines.below(owner):
+                if cut.lines.defines(j) in _PICKLES:
+                    self._keep(cut, j, HEADER)
 
     def _quiet(self, cut: Cut, i: int, text: str, at: int) -> str:
         """The comment or string that an offset in a line stands in, "" where it is code."""

@@ -47,7 +47,7 @@ def _own_encoder(held: Held) -> bool:
 
 def _fix(file: FileSummary, held: Held, delta: float | None) -> Fix | None:
     """The function in the place of the module, where that stands on its own."""
-    if "#" in held.text or not held.quote or held.text.startswith("*") or held.text == held.written:
+    if "#" in held.text or not held.quote or not held.inline:
         return None
     partial, function = reach(file, "functools.partial"), reach(file, "torch.nn.functional.gelu")
     if partial is None or function is None:

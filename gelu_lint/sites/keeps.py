@@ -176,7 +176,7 @@ class Keeps:
     def _is_module(self, owner: ClassDef, moment: Moment, depth: int = 0) -> bool:
         """Whether a class is a module that is copied and pickled in the usual way."""
         scope = self._names.scopes.get(id(owner))
-        if scope is None or depth > _DEEP or _PICKLES & scope.bindings.keys():
+        if scope is None or depth > 1 or _PICKLES & scope.bindings.keys():
             return False
         for base in owner.bases:
             names = self._names.resolve(base.value, moment)

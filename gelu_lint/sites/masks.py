@@ -223,7 +223,9 @@ class Masks:
         if last in _DIV and len(given) == 2:
             return self._factors(given[0], moment)[0], True
         if last == "where" and len(given) == 3 and own is None:
-            return [given[0], *(part for part in given[1:] if not _zero(part))], False
+            arms = [self._factors(part, moment) for part in given[1:] if not _zero(part)]
+            flat = [factor for factors, _ in arms for factor in factors]
+            return [given[0], *flat], any(divided for _, divided in arms)
         if last.startswith("masked_fill") and own is not None and len(plain) == 2 and _zero(plain[1]):
             return [own, plain[0]], False
         return [node], False

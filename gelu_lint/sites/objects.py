@@ -149,17 +149,18 @@ class Objects:
 
     def gelu(self, node: CSTNode, moment: Moment) -> Handed | None:
         """The GELU that ``node`` hands over as an object, None where it is none or not known."""
-        names = self._resolve(node, moment)
-        row = find(names) if names else None
+        row = find(self._resolve(node, moment))
+        if row is None:
+            node, moment = self.origin(node, moment)
+            row = find(self._resolve(node, moment))
         if row is not None:
             return Handed("class" if row.kind == "class" else "function", row)
-        node, moment = self.origin(node, moment)
         if isinstance(node, Lambda):
             return self._lambda(node)
         if not isinstance(node, Call):
             return None
         names = self._resolve(node.func, moment)
-        row = find(names) if names else None
+        row = find(names)
         if row is not None:
             return Handed("module", row, node, moment) if row.kind == "class" else None
         if names == {"functools.partial"} and node.args and not node.args[0].star:
