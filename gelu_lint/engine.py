@@ -112,7 +112,8 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
         impostors, backwards = Impostors(walk, names), Backwards(walk, names)
         halves, tails, tables = Halves(walk, names), Tails(walk, names), Tables(walk, names)
         layers, keeps, masks = Layers(walk, names), Keeps(walk, names), Masks(walk, names)
-        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables, layers, keeps, masks)
+        rare = [visitor for visitor in (layers, keeps, masks) if visitor.concerns(text)]
+        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables, *rare)
         walk.run(visitors)
         wanted = [node for visitor in visitors for node in visitor.nodes()]
         placed = offsets(module, wanted, text) if wanted else {}

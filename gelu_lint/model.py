@@ -240,6 +240,7 @@ class Held(NamedTuple):
     gelu     the canonical public name of the GELU, or of the function of this file that computes one
     flavour  erf, tanh, … of the object; unknown where only the run decides
     decides  what the arguments that decide over a fast path are, by name; "?" where that is not known
+    rebuilt  it stands in a class that derives from another: who stores an object of it may store its arguments alone
     inline   ``span`` is the argument that gives it, and not a dict or a partial that holds it
     """
 
@@ -251,6 +252,7 @@ class Held(NamedTuple):
     gelu: str
     flavour: str
     decides: tuple[tuple[str, Value], ...]
+    rebuilt: bool
     inline: bool
     text: str
     span: Span

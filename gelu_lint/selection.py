@@ -66,8 +66,8 @@ _HANDS = re.compile(r"\s*(?:(?:functools\.)?partial\(|lambda\b|(?:torch\.)?(?:ji
 _PICKLES = frozenset(("__getstate__", "__reduce__", "__reduce_ex__", "__deepcopy__"))
 #: What draws a mask, if it stands in a function or class with a GELU.
 _DRAWS = re.compile(
-    r"\b(?:rand|rand_like|bernoulli_?|uniform_?|random_uniform|stateless_uniform|random_sample|random|binomial|choice|"
-    r"randint|randint_like|Bernoulli)\("
+    r"\b(?:rand|rand_like|bernoulli_?|uniform_?|random_uniform|stateless_uniform|random_sample|random|binomial|"
+    r"Bernoulli)\("
 )
 _OPTION = re.compile(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
 _GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
@@ -156,8 +156,20 @@ class Selection:
                     self._whole(cut, owner, FULL)
                     name = cut.lines.defines(owner)
                     if cut.lines.logical[owner].word != "class" and cut.lines.scopes[owner] < 0:
-                        self._marks += [(at, name, False) for at in self._all(name)]
+                        self._callers(name)
         self._drain()
+
+    def _callers(self, name: str) -> None:
+        """Keep all of the functions that mention a name."""
+        for at in self._all(name):
+            place = self._place(at)
+            if place is not None:
+                cut, i = place
+                around = next((s for s in cut.lines.enclosing(i, classes=False) if s >= 0), -1)
+                if around >= 0:
+                    self._whole(cut, around, LIGHT)
+                else:
+                    self._keep(cut, i, LIGHT)
 
     def _place(self, at: int) -> tuple[Cut, int] | None:
         """The line that holds an offset."""

@@ -356,6 +356,9 @@ LOST = {
     "keras Lambda": KERAS + "    return layers.Lambda(lambda x: keras.activations.gelu(x, approximate=True))\n",
     "keras partial": KERAS.replace("\n\n\n", "\nfrom functools import partial\n\n\n")
     + "    return layers.Conv1D(8, 3, activation=partial(keras.activations.gelu, approximate=True))\n",
+    "keras in a class that builds": "import keras\n\n\nclass Builder:\n    def build(self):\n"
+    "        return keras.Sequential([\n"
+    "            keras.layers.Dense(8, activation=lambda x: keras.ops.gelu(x, approximate=True)),\n        ])\n",
     "keras partial by name": "import functools\n\nimport keras\n\nact = functools.partial(keras.activations.gelu, "
     "approximate=True)\n\n\ndef f():\n    return keras.layers.Dense(8, activation=act)\n",
     "keras lambda by name": KERAS + "    act = lambda x: keras.ops.gelu(x, approximate=True)\n"
@@ -406,6 +409,12 @@ KEPT = {
     "    return layers.Dense(8, activation=lambda x: keras.ops.relu(x))\n",
     "keras unsafe": KERAS + "    keras.config.enable_unsafe_deserialization()\n"
     "    return layers.Dense(8, activation=lambda x: keras.ops.gelu(x, approximate=True))\n",
+    "in a keras layer of its own": "import keras\n\n\nclass Mlp(keras.layers.Layer):\n    def __init__(self):\n"
+    "        super().__init__()\n"
+    "        self.act = keras.layers.Activation(lambda x: keras.ops.gelu(x, approximate=True))\n",
+    "in a keras model of its own": "import keras\n\n\nclass Net(keras.Model):\n    def build(self, shape):\n"
+    "        self.net = keras.Sequential([\n"
+    "            keras.layers.Dense(8, activation=lambda x: keras.ops.gelu(x, approximate=True)),\n        ])\n",
     "torch partial": HEAD + "from functools import partial\n\nx = nn.TransformerEncoderLayer(\n    64, 8, "
     "activation=partial(F.gelu, approximate='tanh'),\n)\n",
 }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import pytest
 
+from gelu_lint.cli import main
 from gelu_lint.engine import judge, summarise
 from gelu_lint.model import Finding, Project
 from gelu_lint.registry import all_rules
@@ -88,6 +90,8 @@ ALWAYS = {
     "        keep = jax.random.bernoulli(self.make_rng('mask'), 0.5, x.shape)\n        return nn.gelu(x) * keep\n",
     "tensorflow": "import tensorflow as tf\n\n\nclass A(tf.keras.layers.Layer):\n    def call(self, x):\n"
     "        mask = tf.cast(tf.random.uniform(tf.shape(x)) > 0.5, x.dtype)\n        return tf.nn.gelu(x) * mask\n",
+    "beside a shortcut": MODULE + "        keep = torch.rand_like(x) > self.p\n"
+    "        return self.skip(x) + self.act(x) * keep\n",
     "keras": "import keras\n\n\nclass A(keras.layers.Layer):\n    def call(self, x):\n"
     "        mask = keras.ops.cast(keras.random.uniform(keras.ops.shape(x)) > 0.5, x.dtype)\n"
     "        return keras.activations.gelu(x) * mask\n",
@@ -168,6 +172,12 @@ FINE = {
     "a function that is called in training": HEAD + "def sparse(x, p):\n"
     "    return F.gelu(x) * (torch.rand_like(x) > p) / (1 - p)\n\n\nclass A(nn.Module):\n    def forward(self, x):\n"
     "        if self.training:\n            return sparse(x, 0.5)\n        return F.gelu(x)\n",
+    "a mixture": MODULE + "        mask = (torch.rand_like(x) > self.p).float()\n"
+    "        return mask * self.act(x) + (1 - mask) * self.token\n",
+    "a number of times": MODULE + "        n = np.random.randint(1, 5)\n        return self.act(x) * n\n",
+    "a function that is called after a return": HEAD + "def sparse(x, p):\n"
+    "    return F.gelu(x) * (torch.rand_like(x) > p) / (1 - p)\n\n\nclass A(nn.Module):\n    def forward(self, x):\n"
+    "        if not self.training:\n            return F.gelu(x)\n        return sparse(x, 0.5)\n",
     "data": HEAD + "def sample(n):\n    x = torch.rand(n)\n    return x, F.gelu(x) * 2\n",
     "stochastic depth": MODULE + "        y = self.act(x)\n        if torch.rand(1) < self.p:\n            return x\n"
     "        return y\n",
@@ -196,3 +206,10 @@ def test_tests_may_do_it() -> None:
 @pytest.mark.parametrize("name", ["scaled", "in place and scaled", "jax", "jax product"])
 def test_a_mask_that_is_scaled_is_not_said_to_be_not(name: str) -> None:
     assert "nothing divides" not in found(ALWAYS[name])[0].message
+
+
+def test_a_file_without_any_site_is_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(HEAD + "from ops import gelu\n\n\ndef f(x):\n    return gelu(x) * (torch.rand_like(x) > 0.5)\n")
+    assert main(["check", "--no-cache", "--output-format", "concise", str(path)]) == 1
+    assert "GEL040" in capsys.readouterr().out

@@ -1,17 +1,17 @@
 """A GELU that is kept as an object where it cannot be stored, loaded or copied.
 
 ## What it does
-Reports a lambda or a `partial` of a GELU as the activation of a Keras layer; a GELU function, `partial`, class or
-module inside a dict or list that `torch.save` writes; and a GELU function under `torch.jit.script` (or `trace`) that
-is set as an attribute of a module. A `state_dict`, a lambda that is called on the spot, and strings are fine. It is
-silent in files that load with `weights_only=False`, `safe_globals` or `safe_mode=False`.
+Reports a lambda or a `partial` of a GELU as the activation of a Keras layer that a function builds; a GELU
+function, `partial`, class or module inside a dict or list that `torch.save` writes; and a GELU function under
+`torch.jit.script` (or `trace`) that is set as an attribute of a module. A `state_dict`, a lambda that is called on
+the spot, layers inside a Keras layer or model class, which is stored by its `get_config`, and strings are fine. It
+is silent in files that load with `weights_only=False`, `safe_globals` or `safe_mode=False`.
 
 ## Why is this bad
-Keras saves a lambda and refuses to load it, and refuses to save a `partial` (TypeError); a string or a named function
-of Keras goes both ways (measured with keras 3.15; `save_weights` is not touched). Since torch 2.6 `torch.load` reads
+Keras saves a lambda and refuses to load it, and refuses to save a `partial` (TypeError); a string or a function of
+Keras goes both ways (measured with keras 3.15; `save_weights` is not touched). Since torch 2.6 `torch.load` reads
 weights only, and refuses a file that holds `F.gelu` or an `nn.GELU` (UnpicklingError). A scripted function cannot be
-pickled, so `copy.deepcopy` of its module, and with it `nn.TransformerEncoder`, EMA copies and `torch.save(module)`,
-raise PickleError.
+pickled, so `copy.deepcopy` of its module raises PickleError, and so do EMA copies and `torch.save(module)`.
 
 ## Fix safety
 There is no fix: store the name and the flavour as a string, and look the function up where the model is built.
@@ -30,24 +30,28 @@ from gelu_lint.rule import Rule, bad, good
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     trusts = {use.detail for use in file.uses if use.kind == "trusts"}
+    high, below = project.ceiling("torch")
+    old = high is not None and (high < (2, 6) or (below and high[:2] == (2, 6)))
     for held in file.held:
-        message = _harm(held, file.sites, trusts)
+        message = _harm(held, file.sites, trusts, old)
         if message and held.guard != "raises" and not is_test(file.path, held.symbol):
             data = (("flavour", held.flavour), ("symbol", held.symbol or None))
             yield Finding("GEL033", file.path, held.span, message, "warning", None, data, statement=held.statement)
 
 
-def _harm(held: Held, sites: tuple[Site, ...], trusts: set[str]) -> str:
-    """What goes wrong, "" where nothing does."""
+def _harm(held: Held, sites: tuple[Site, ...], trusts: set[str], old: bool) -> str:
+    """What goes wrong, "" where nothing does. ``old``: no torch that the project accepts reads weights only."""
     if held.keeper == "layer":
-        if not held.callee.startswith("keras.") or held.form not in ("lambda", "partial") or "keras" in trusts:
+        if not held.callee.startswith("keras.") or held.form not in ("lambda", "partial"):
             return ""
+        if held.rebuilt or "keras" in trusts:
+            return ""  # a layer of its own is stored by its get_config, and builds what it holds anew
         layer = held.callee.rpartition(".")[2]
         if held.form == "lambda":
             return f"{layer} is given a GELU as a lambda: keras saves the model and then refuses to load it"
         return f"{layer} is given a GELU as a partial: keras cannot serialise it, so saving the model raises"
     if held.keeper == "checkpoint":
-        if "torch" in trusts:
+        if "torch" in trusts or (held.form != "lambda" and old):
             return ""
         if held.form == "lambda":
             return f"torch.save cannot pickle a lambda{_key(held)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ _SCRIPTS = frozenset(("torch.jit.script", "torch.jit.trace"))
 _PICKLES = frozenset(("__getstate__", "__reduce__", "__reduce_ex__", "__deepcopy__"))
 #: How the classes end that are modules, where their definition is out of sight.
 _MODULES = ("Module", "Model", "Layer", "Block")
+_WORDS = re.compile(r"\bsave\(|\bscript\b|\btrace\(|weights_only|safe_globals|safe_mode|unsafe_deserialization")
 _DEEP = 5  # dicts in dicts that are looked into
 
 
@@ -65,6 +67,11 @@ class Keeps:
         self._symbols: dict[int, str] = {}
         self._trusts: list[tuple[CSTNode, str, str]] = []
         self._told: tuple[list[_Saved], list[_Scripted]] | None = None
+
+    @staticmethod
+    def concerns(text: str) -> bool:
+        """Whether a text may save or script anything, or lets objects be loaded."""
+        return _WORDS.search(text) is not None
 
     def visit_FunctionDef(self, node: FunctionDef) -> None:
         around = symbol(self._walk.path)
@@ -206,7 +213,7 @@ class Keeps:
             flavour, rows = handed.flavour(self._names, draft), draft.statement(node)
             written, text, span = draft.text(func), draft.text(node), draft.span(node)
             place = (text, span, around.symbol, around.guard, rows, draft.quote)
-            yield Held("checkpoint", "torch.save", written, key, handed.form, gelu, flavour, (), True, *place)
+            yield Held("checkpoint", "torch.save", written, key, handed.form, gelu, flavour, (), False, True, *place)
         for node, key, gelu, around in scripted:
             place = (
                 draft.text(node),
@@ -216,7 +223,7 @@ class Keeps:
                 draft.statement(node),
                 draft.quote,
             )
-            yield Held("attribute", "", f"self.{key}", key, "scripted", gelu, "unknown", (), True, *place)
+            yield Held("attribute", "", f"self.{key}", key, "scripted", gelu, "unknown", (), False, True, *place)
 
     def uses(self, draft: Draft) -> Iterator[Use]:
         """Where a file lets objects be loaded that are refused by default."""

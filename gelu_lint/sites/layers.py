@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from gelu_lint.facts.record import Layer
@@ -48,9 +49,14 @@ class Layers:
         self._named: list[_Named] = []
         self._kept: list[_Kept] = []
         self._switched: list[tuple[CSTNode, str]] = []
-        self._last = self._worth_resolving()
 
-    def _worth_resolving(self) -> set[str]:
+    @staticmethod
+    def concerns(text: str) -> bool:
+        """Whether a text may hold a layer that is given an activation."""
+        return "keras" in text or "Transformer" in text
+
+    @cached_property
+    def _last(self) -> set[str]:
         """Last names that may mean a layer: those of layers, and what some scope binds to one."""
         imported = self._names.imported()
         if not any(name.split(".")[0] in _ROOTS for name in imported):
@@ -222,6 +228,7 @@ class Layers:
                 handed.row.name if handed.row is not None else "",
                 handed.flavour(self._names, draft),
                 decides,
+                any(isinstance(a, ClassDef) and a.bases for a in around.path),
                 given.inline,
                 draft.text(given.at),
                 draft.span(given.at),

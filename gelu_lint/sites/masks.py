@@ -58,8 +58,7 @@ _EVEN = frozenset(
 _COINS = frozenset(
     (
         *("torch.bernoulli", "jax.random.bernoulli", "numpy.random.binomial", "mlx.core.random.bernoulli"),
-        *("paddle.bernoulli", "keras.random.binomial", "tensorflow.keras.random.binomial", "numpy.random.choice"),
-        *("torch.randint", "torch.randint_like", "numpy.random.randint"),
+        *("paddle.bernoulli", "keras.random.binomial", "tensorflow.keras.random.binomial"),
     )
 )
 _EVEN_METHODS = ("uniform_", "uniform", "random")
@@ -78,7 +77,8 @@ _MUL = ("mul", "mul_", "multiply")
 _DIV = ("div", "div_", "divide", "true_divide")
 #: Words of names that tell training from what comes after it, or that may.
 _TRAINING = re.compile(r"train|determin|infer|eval|dropout_active", re.IGNORECASE)
-_STEADY = ("manual_seed", "fork_rng", "seed", "set_seed", "PRNGKey")
+_STEADY = frozenset(("manual_seed", "fork_rng", "seed", "set_seed", "PRNGKey"))
+_DRAWS = re.compile(r"rand|bernoulli|Bernoulli|uniform|binomial")
 _FORWARD = ("forward", "__call__", "call", "construct", "apply")
 _DEEP = 8
 
@@ -111,8 +111,12 @@ class Masks:
         self._tests: dict[int, CSTNode] = {}
         self._waiting: list[tuple[CSTNode, Moment, tuple[CSTNode, ...]]] = []
         self._calls: dict[str, list[tuple[CSTNode, ...]]] = {}
-        self._draws = False
         self._found: list[_Product] | None = None
+
+    @staticmethod
+    def concerns(text: str) -> bool:
+        """Whether a text may draw anything at all."""
+        return _DRAWS.search(text) is not None
 
     def visit_If(self, node: If) -> None:
         self._tests[id(node)] = node.test
@@ -143,8 +147,6 @@ class Masks:
             self._wait(node)
         if isinstance(node.func, (Name, Attribute)):
             self._calls.setdefault(last, []).append((*self._walk.path, node))
-        draws = last in (*_EVEN_METHODS, *_COIN_METHODS) or "rand" in last or last == "choice" or "Bernoulli" in last
-        self._draws = self._draws or draws
 
     def _wait(self, node: CSTNode) -> None:
         self._waiting.append((node, self._walk.moment, tuple(self._walk.path)))
@@ -158,10 +160,8 @@ class Masks:
 
     def _tell(self) -> list[_Product]:
         if self._found is None:
-            self._found = []
-            if self._draws:
-                found = (self._judge(*item) for item in self._waiting)
-                self._found = [product for product in found if product is not None]
+            found = (self._judge(*item) for item in self._waiting)
+            self._found = [product for product in found if product is not None]
         return self._found
 
     def _judge(self, node: CSTNode, moment: Moment, path: tuple[CSTNode, ...]) -> _Product | None:
@@ -175,12 +175,14 @@ class Masks:
         for factor in factors:
             found = self._drawn(factor, moment, 0) if drawn is None else None
             if found is not None:
+                if _mixes(path, node, factor):
+                    return None
                 drawn = found
             elif kept is None and (kept := self._gelu(factor, moment, 0)) is not None:
                 pass
             else:
                 rest.append(factor)
-        if drawn is None or _STEADY_WORDS & set(_words(function.body)):
+        if drawn is None or _STEADY & set(_words(function.body)):
             return None
         scaled = drawn.scaled or divided or any(literal(factor)[1] != 1 for factor in rest)
         if kept is None:
@@ -433,7 +435,7 @@ class Masks:
             return False
         for call in calls:
             at = max((i for i, a in enumerate(call) if isinstance(a, FunctionDef)), default=0)
-            tests = [test for a in call[at:] for test in _tests_of(a, call)]
+            tests = [*self._around(call[at:-1], call[-1]), *(t for a in call[at:] for t in _tests_of(a, call))]
             if not any(_TRAINING.search(word) for test in tests for word in _words(test)):
                 return False
         return True
@@ -469,7 +471,13 @@ class Masks:
             yield Mask(found.drawn, factor, found.known, found.guard, found.scaled, span, found.around, rows)
 
 
-_STEADY_WORDS = frozenset(_STEADY)
+def _mixes(path: Sequence[CSTNode], node: CSTNode, mask: CSTNode) -> bool:
+    """Whether a product is added to something with its mask: it puts other values in the place of some."""
+    above = path[-1] if path else None
+    if not isinstance(above, BinaryOperation) or type(above.operator).__name__ not in ("Add", "Subtract"):
+        return False
+    other = above.right if above.left is node else above.left
+    return not isinstance(mask, Call) and bool({*_words(other)} & {*_words(mask)})
 
 
 def _zero(node: CSTNode) -> bool:
