@@ -241,6 +241,7 @@ class Held(NamedTuple):
     flavour  erf, tanh, … of the object; unknown where only the run decides
     decides  what the arguments that decide over a fast path are, by name; "?" where that is not known
     rebuilt  it stands in a class that derives from another: who stores an object of it may store its arguments alone
+    made     the call that makes the object, ``span`` where there is none
     inline   ``span`` is the argument that gives it, and not a dict or a partial that holds it
     """
 
@@ -253,6 +254,7 @@ class Held(NamedTuple):
     flavour: str
     decides: tuple[tuple[str, Value], ...]
     rebuilt: bool
+    made: Span
     inline: bool
     text: str
     span: Span

@@ -428,3 +428,35 @@ def test_what_cannot_be_saved_is_seen(code: str) -> None:
 @pytest.mark.parametrize("code", KEPT.values(), ids=list(KEPT))
 def test_what_can_be_saved_is_fine(code: str) -> None:
     assert rows("GEL033", code) == []
+
+
+POLICY = {
+    "implicit": "x = nn.TransformerEncoderLayer(64, 8, activation=nn.GELU(), batch_first=True)\n",
+    "explicit": "act = nn.GELU(approximate='none')\n"
+    "x = nn.TransformerEncoderLayer(64, 8, activation=act, batch_first=True)\n",
+}
+
+
+@pytest.mark.parametrize("code", POLICY.values(), ids=list(POLICY))
+def test_no_fix_writes_what_the_fast_path_overrules(code: str) -> None:
+    """A policy of tanh must not bring GEL030 about; where the path is not taken it is written."""
+    codes = ("GEL001", "GEL002", "GEL030")
+    for text, changed in ((code, False), (code.replace(", batch_first=True", ""), True)):
+        source = decode("model.py", (HEAD + text).encode())
+        assert ("tanh" in fix(source, Project("tanh"), codes, 1e-3, unsafe=False).text) == changed
+        assert [f.code for f in judge(summarise(source), Project("tanh"), codes)] in (["GEL001"], ["GEL002"])
+
+
+def test_policy_goes_before_the_fast_path() -> None:
+    source = decode("model.py", (HEAD + "x = " + ENCODER).encode())
+    assert {f.code: f.fix is None for f in judge(summarise(source), Project("erf"), CODES)} == {
+        "GEL002": False,
+        "GEL030": True,
+    }
+
+
+def test_old_torch_loads_objects() -> None:
+    source = decode("model.py", LOST["function"].encode())
+    for bound, below, count in (((2, 6), True, 0), ((2, 5, 1), False, 0), ((3,), True, 1), ((2, 6), False, 1)):
+        project = Project("", (("torch", None, bound, below),))
+        assert len([f for f in judge(summarise(source), project, CODES) if f.code == "GEL033"]) == count

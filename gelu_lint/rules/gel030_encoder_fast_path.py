@@ -25,24 +25,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gelu_lint.fixes import spell
+from gelu_lint.fixes import fused, spell
 from gelu_lint.imports import reach
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Held, Project
 from gelu_lint.numerics.flavours import between
 from gelu_lint.roles import is_reference, is_test
 from gelu_lint.rule import Rule, bad, good
-
-
-def _fused(held: Held) -> bool:
-    """Whether torch may run the layer as one kernel, as far as the arguments of its constructor decide."""
-    decides = dict(held.decides)
-    heads = decides.get("nhead")
-    odd = isinstance(heads, int) and heads % 2 == 1
-    return decides.get("batch_first") is True and decides.get("bias") is True and not odd and not _own_encoder(held)
-
-
-def _own_encoder(held: Held) -> bool:
-    return dict(held.decides).get("custom_encoder") is not None
 
 
 def _fix(file: FileSummary, held: Held, delta: float | None) -> Fix | None:
@@ -58,12 +46,8 @@ def _fix(file: FileSummary, held: Held, delta: float | None) -> Fix | None:
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
-    if any(use.kind == "slowpath" for use in file.uses):
-        return
     for held in file.held:
-        if held.keeper != "layer" or held.form != "module" or held.gelu != "torch.nn.GELU" or held.flavour != "tanh":
-            continue
-        if not _fused(held) or held.guard == "raises":
+        if held.flavour != "tanh" or not fused(held, file) or held.guard == "raises":
             continue
         if is_test(file.path, held.symbol) or is_reference(held.symbol):
             continue
@@ -74,7 +58,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             f"training computes tanh, up to {size:.2e} away".replace("e-0", "e-")
         )
         data = (("flavour", held.flavour), ("framework", "torch"), ("symbol", held.symbol or None))
-        fix = _fix(file, held, size)
+        fix = _fix(file, held, size) if project.policy in ("", "tanh") else None  # else GEL002 writes the policy's
         yield Finding("GEL030", file.path, held.span, message, "warning", fix, data, statement=held.statement)
 
 

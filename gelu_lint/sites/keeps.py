@@ -213,7 +213,9 @@ class Keeps:
             flavour, rows = handed.flavour(self._names, draft), draft.statement(node)
             written, text, span = draft.text(func), draft.text(node), draft.span(node)
             place = (text, span, around.symbol, around.guard, rows, draft.quote)
-            yield Held("checkpoint", "torch.save", written, key, handed.form, gelu, flavour, (), False, True, *place)
+            yield Held(
+                "checkpoint", "torch.save", written, key, handed.form, gelu, flavour, (), False, span, True, *place
+            )
         for node, key, gelu, around in scripted:
             place = (
                 draft.text(node),
@@ -223,7 +225,9 @@ class Keeps:
                 draft.statement(node),
                 draft.quote,
             )
-            yield Held("attribute", "", f"self.{key}", key, "scripted", gelu, "unknown", (), False, True, *place)
+            yield Held(
+                "attribute", "", f"self.{key}", key, "scripted", gelu, "unknown", (), False, place[1], True, *place
+            )
 
     def uses(self, draft: Draft) -> Iterator[Use]:
         """Where a file lets objects be loaded that are refused by default."""

@@ -229,6 +229,7 @@ class Layers:
                 handed.flavour(self._names, draft),
                 decides,
                 any(isinstance(a, ClassDef) and a.bases for a in around.path),
+                draft.span(handed.call if handed.call is not None else given.at),
                 given.inline,
                 draft.text(given.at),
                 draft.span(given.at),
