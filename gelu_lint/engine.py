@@ -33,6 +33,9 @@ _BOUND = re.compile(r"(?<![.\w])([A-Za-z_]\w*)\b(?=\s*(?:[,):\];\#]|$|=(?!=)|in\
 _NAMED = re.compile(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
 _TEMPLATE = re.compile(r"\{%-?\s*\w+")
 
+#: Kinds of uses that no fix is written for.
+_NO_FIX = ("key", "slowpath", "trusts")
+
 #: Directives that count wherever they stand: those for a whole file, ours, and those that name our codes.
 _ANYWHERE = re.compile(r"gelu-lint|flake8[:=]|noqa.*gel")
 
@@ -97,6 +100,9 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     from gelu_lint.sites.formulas import Formulas
     from gelu_lint.sites.halves import Halves
     from gelu_lint.sites.impostors import Impostors
+    from gelu_lint.sites.keeps import Keeps
+    from gelu_lint.sites.layers import Layers
+    from gelu_lint.sites.masks import Masks
     from gelu_lint.sites.tables import Tables
     from gelu_lint.sites.tails import Tails
     from gelu_lint.tree.names import Names
@@ -112,7 +118,9 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
         calls, absences, formulas = Calls(walk, names), Absences(walk, names), Formulas(walk, names)
         impostors, backwards = Impostors(walk, names), Backwards(walk, names)
         halves, tails, tables = Halves(walk, names), Tails(walk, names), Tables(walk, names)
-        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables)
+        layers, keeps, masks = Layers(walk, names), Keeps(walk, names), Masks(walk, names)
+        rare = [visitor for visitor in (layers, keeps, masks) if visitor.concerns(text)]
+        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables, *rare)
         walk.run(visitors)
         wanted = [node for visitor in visitors for node in visitor.nodes()]
         placed = offsets(module, wanted, text) if wanted else {}
@@ -128,28 +136,32 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     typed = [*formulas.sites(draft, kinds), *backwards.sites(draft)]
     spans = {site.span for site in typed}
     others = [site for site in impostors.sites(draft) if site.span not in spans]
-    sites = tuple(sorted((*calls.sites(draft), *typed, *others), key=lambda site: site.span))
-    uses: tuple[Use, ...] = tuple(use for part in (calls, absences, tails, tables) for use in part.uses(draft))
+    sites = tuple(sorted((*calls.sites(draft), *typed, *others, *layers.sites(draft)), key=lambda site: site.span))
+    users = (calls, absences, tails, tables, layers, keeps)
+    uses: tuple[Use, ...] = tuple(use for part in users for use in part.uses(draft))
+    held = (*layers.held(draft), *keeps.held(draft))
     taken = names.taken
-    if any(not _plain(site) for site in sites) or any(use.kind != "key" for use in uses):
+    if any(not _plain(site) for site in sites) or any(use.kind not in _NO_FIX for use in uses):
         taken = taken | _loosely_bound(source, bones.origin)
     taken &= candidates()
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     bound = tuple(Bound(name, target) for name, target in at_hand)
-    return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)), contexts=contexts)
+    summary = summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)), contexts=contexts)
+    return summary._replace(held=held, masks=tuple(masks.masks(draft)))
 
 
 def _contexts(halves: Halves, draft: Draft, source: Source, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
     """What makes code of a file run in fp16: what stands in it, and what leads into it."""
     reach = Reach(source.text, source.rows)
     halves.shield(draft, reach)
-    foreign = [entry.context._replace(rows=reach.entered(entry.names).rows, leads=()) for entry in arrivals]
-    return (*halves.contexts(draft, reach), *foreign)
+    foreign = [(arrival.context, reach.entered(arrival.names)) for arrival in arrivals]
+    led = [context._replace(rows=found.rows, made=found.made, leads=()) for context, found in foreign]
+    return (*halves.contexts(draft, reach), *led)
 
 
 def _plain(site: Site) -> bool:
     """Whether all that a fix may add at a site is an argument, which needs no import."""
-    return site.spelling == "call" and site.given == "absent" and not site.claims
+    return site.spelling == "string" or (site.spelling == "call" and site.given == "absent" and not site.claims)
 
 
 def _without_form_feeds(text: str) -> tuple[str, dict[int, int]]:

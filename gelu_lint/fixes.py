@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gelu_lint.facts.record import Callable
-from gelu_lint.model import Argument, Edit, Project, Slot, Span, Value
+from gelu_lint.model import Argument, Edit, FileSummary, Held, Project, Site, Slot, Span, Value
 
 
 def spell(value: Value, quote: str) -> str:
@@ -54,6 +54,23 @@ def why_not(row: Callable, project: Project) -> str:
         return ""
     oldest, since = (".".join(map(str, version)) for version in (floor, row.since))
     return f" (no fix: the project accepts {row.framework} {oldest}, and {row.keyword} came with {since})"
+
+
+def fused(held: Held, file: FileSummary) -> bool:
+    """Whether torch may run the layer that a GELU module is given to as one kernel, which knows erf alone."""
+    if held.keeper != "layer" or held.form != "module" or held.gelu != "torch.nn.GELU":
+        return False
+    decides = dict(held.decides)
+    heads = decides.get("nhead")
+    odd = isinstance(heads, int) and heads % 2 == 1
+    if odd or decides.get("custom_encoder") is not None or any(use.kind == "slowpath" for use in file.uses):
+        return False
+    return decides.get("batch_first") is True and decides.get("bias") is True
+
+
+def overruled(site: Site, flavour: str, file: FileSummary) -> bool:
+    """Whether what is written at a site does not decide in eval: GEL030 would speak of the tanh that a fix writes."""
+    return flavour == "tanh" and any(held.made == site.span and fused(held, file) for held in file.held)
 
 
 def default_of(row: Callable, policy: str) -> tuple[Value, str]:

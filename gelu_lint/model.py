@@ -152,7 +152,8 @@ class Formula(NamedTuple):
 class Site(NamedTuple):
     """One place that claims to be, or turns out to be, a GELU.
 
-    spelling   call, reference (formula, string, config, graph, module, prose come with their recognisers)
+    spelling   call, reference, string (a layer is given the name of its activation) (formula, config, graph, module,
+               prose come with their recognisers)
     form       how it is spelled: call, partial, super; formula, backward; base (of a class), argument, default,
                attribute, variable, table, element, return, import
     key        the name it is given under: keyword, parameter, attribute, table key or variable; "" without one
@@ -165,8 +166,8 @@ class Site(NamedTuple):
     claimed    the flavours that its nearest claim allows, () where nothing claims a GELU
     told       the flavour whose formula the docstring gives, ""
     given      how the choosing argument is given: absent, literal, constant (a name for a literal), dynamic, unsure
-               (stars may hold it), misplaced (by position, where only the keyword works), or fixed (the callable has
-               no such argument)
+               (stars may hold it), misplaced (by position, where only the keyword works), fixed (the callable has
+               no such argument), or hidden (a string names the GELU, and the layer that it is given to chooses)
     guard      try, hasattr, version, raises or "": what protects the site from a name or value that does not exist
     """
 
@@ -200,7 +201,7 @@ class Site(NamedTuple):
     @property
     def explicit(self) -> bool:
         """Whether the flavour is stated where the function is used."""
-        return self.given not in ("absent", "unsure")
+        return self.given not in ("absent", "unsure", "hidden")
 
 
 class Use(NamedTuple):
@@ -262,6 +263,60 @@ class Arrival(NamedTuple):
     names: tuple[str, ...]
 
 
+class Held(NamedTuple):
+    """A GELU that something keeps as an object.
+
+    keeper   layer, checkpoint (what torch.save writes) or attribute (of a module)
+    callee   the canonical public name of the layer or of the call that keeps it, "" for an attribute
+    key      the argument, table key or attribute that it is given under
+    form     what it is: module (an object), class, function, partial, lambda or scripted
+    gelu     the canonical public name of the GELU, or of the function of this file that computes one
+    flavour  erf, tanh, … of the object; unknown where only the run decides
+    decides  what the arguments that decide over a fast path are, by name; "?" where that is not known
+    rebuilt  it stands in a class that derives from another: who stores an object of it may store its arguments alone
+    made     the call that makes the object, ``span`` where there is none
+    inline   ``span`` is the argument that gives it, and not a dict or a partial that holds it
+    """
+
+    keeper: str
+    callee: str
+    written: str
+    key: str
+    form: str
+    gelu: str
+    flavour: str
+    decides: tuple[tuple[str, Value], ...]
+    rebuilt: bool
+    made: Span
+    inline: bool
+    text: str
+    span: Span
+    symbol: str
+    guard: str
+    statement: tuple[int, int]
+    quote: str
+
+
+class Mask(NamedTuple):
+    """A product of a GELU with a mask that is drawn anew in each call.
+
+    drawn    the canonical public name, or the method, that draws the mask
+    factor   where the GELU stands
+    known    the factor is surely a GELU; where it is not, a site may say so
+    guard    names in the tests that decide whether it is drawn, "" where nothing does
+    scaled   something divides or multiplies the product by what is kept
+    """
+
+    drawn: str
+    factor: Span
+    known: bool
+    guard: str
+    scaled: bool
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+
+
 class Directive(NamedTuple):
     """A comment that silences findings.
 
@@ -318,6 +373,8 @@ class FileSummary(NamedTuple):
     joins: tuple[tuple[int, int], ...] = ()
     faults: tuple[Fault, ...] = ()
     contexts: tuple[Context, ...] = ()
+    held: tuple[Held, ...] = ()
+    masks: tuple[Mask, ...] = ()
 
 
 class Project(NamedTuple):

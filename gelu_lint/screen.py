@@ -135,7 +135,17 @@ def _idle(lowered: bytes, at: int, length: int) -> bool:
         return b"accurate" not in said
     if rows.before.search(above) is None or rows.after.match(below) is None:
         return False
+    if said == b"gelu" and above.rstrip().endswith(b"=") and _layered(lowered):
+        return False
     return rows.registers.search(lowered, max(0, here - _NEAR), here) is None
+
+
+@functools.lru_cache(maxsize=1)
+def _layered(lowered: bytes) -> bool:
+    """Whether a file has layers that look an activation up by its name: then an option may be what one is given."""
+    if b"keras" in lowered or b"transformerencoderlayer" in lowered or b"transformerdecoderlayer" in lowered:
+        return True
+    return b"nn.transformer(" in lowered or (b"torch.nn import" in lowered and b"transformer(" in lowered)
 
 
 def _says(rows: _Rows, row: bytes, at: int, length: int) -> bool:

@@ -52,6 +52,23 @@ _TOP = re.compile(r"(?:from|import)\s+(\w+)")
 _DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 #: Calls that set an attribute of what they are given.
 _PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
+#: Calls that keep a GELU that they are given under a name, or decide what becomes of one.
+_KEEPS = re.compile(
+    r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\btorch\.save\(|\bsave\(|\bjit\.(?:script|trace)\(|"
+    r"\bweights_only\b|\bsafe_globals\b|\bsafe_mode\b|\benable_unsafe_deserialization\b"
+)
+_KEPT = ("TransformerEncoderLayer", "Transformer(", "torch.save", "torch import save", "jit.", "jit import", "keras")
+_SCRIPTED = re.compile(r"@(?:torch\.)?(?:jit\.)?script\b")
+#: Expressions that a GELU is handed on by, under the name that they are bound to.
+_HANDS = re.compile(r"\s*(?:(?:functools\.)?partial\(|lambda\b|(?:torch\.)?(?:jit\.)?(?:script|trace)\(|dict\(|\{)")
+#: How a class may see to its own copies.
+_PICKLES = frozenset(("__getstate__", "__reduce__", "__reduce_ex__", "__deepcopy__"))
+#: What draws a mask, if it stands in a function or class with a GELU.
+_DRAWS = re.compile(
+    r"\b(?:rand|rand_like|bernoulli_?|uniform_?|random_uniform|stateless_uniform|random_sample|random|binomial|"
+    r"Bernoulli)\("
+)
+_OPTION = re.compile(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
 _GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
 
 
@@ -73,6 +90,7 @@ class Selection:
         self._queue: list[tuple[Cut, int, int]] = []  # lines whose names are to be followed
         self._binders: dict[str, list[int]] | None = None
         self._small = len(rows) <= small
+        self._scripts = self._hands = self._draws = False  # what the text has: see _HANDS, _DRAWS
         self.unsure = False
         self._select()
 
@@ -84,8 +102,17 @@ class Selection:
             return
         if "ndtr(" in self._text or "norm.cdf(" in self._text:
             self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
+        if any(word in self._text for word in _KEPT):
+            self._scripts = "jit." in self._text or "jit import" in self._text
+            self._hands = self._scripts or "keras" in self._text
+            self._marks += [(found.start(), found[0], False) for found in _KEEPS.finditer(self._text)]
+        self._draws = _DRAWS.search(self._text) is not None
         self._marks.reverse()
         self._drain()
+        if self._scripts:
+            self._scripted()
+        if self._draws:
+            self._drawn()
         for at in halves:
             self._half(at)
         self._drain()
@@ -103,6 +130,50 @@ class Selection:
         if alone is None or alone.end() < len(text):
             self._keep(cut, i, NEAR)
             self._give(cut, i, text, False)
+
+    def _scripted(self) -> None:
+        """Look at what uses the names of scripted functions with a GELU in them."""
+        for found in _SCRIPTED.finditer(self._text):
+            place = self._place(found.start())
+            if place is None or place[0].lines.logical[place[1]].word != "@":
+                continue
+            cut, i = place
+            for j in cut.lines.group(i):
+                name = cut.lines.defines(j)
+                if name and cut.lines.scopes[j] < 0 and any(k in cut.kept for k in cut.lines.below(j)):
+                    self._marks += [(at, name, False) for at in self._all(name)]
+        self._drain()
+
+    def _drawn(self) -> None:
+        """Keep all of a class, or of a function outside classes, that draws something and has a GELU."""
+        for found in _DRAWS.finditer(self._text):
+            p = bisect_right(self._starts, found.start()) - 1
+            place = self._place(found.start()) if p in self._cuts else None
+            if place is None:
+                continue
+            cut, i = place
+            around = [*cut.lines.enclosing(i, classes=True)]
+            if not around:
+                around = [s for s in cut.lines.enclosing(i, classes=False) if s >= 0][-1:]
+            for owner in around[:1]:
+                if any(cut.kept.get(j, -1) >= LIGHT for j in cut.lines.below(owner)):
+                    self._whole(cut, owner, FULL)
+                    name = cut.lines.defines(owner)
+                    if cut.lines.logical[owner].word != "class" and cut.lines.scopes[owner] < 0:
+                        self._callers(name)
+        self._drain()
+
+    def _callers(self, name: str) -> None:
+        """Keep all of the functions that mention a name."""
+        for at in self._all(name):
+            place = self._place(at)
+            if place is not None:
+                cut, i = place
+                around = next((s for s in cut.lines.enclosing(i, classes=False) if s >= 0), -1)
+                if around >= 0:
+                    self._whole(cut, around, LIGHT)
+                else:
+                    self._keep(cut, i, LIGHT)
 
     def _place(self, at: int) -> tuple[Cut, int] | None:
         """The line that holds an offset."""
@@ -172,8 +243,19 @@ class Selection:
             self._whole(cut, i)
         else:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
-            self._keep(cut, i, LIGHT if light else SEED)
+            light = light or (bool(quiet) and _OPTION.search(text[:inside]) is not None)
+            self._keep(cut, i, FULL if _KEEPS.match(word) else LIGHT if light else SEED)
+            if word and self._scripts:
+                self._owner(cut, i)
         self._give(cut, i, text, formula)
+
+    def _owner(self, cut: Cut, i: int) -> None:
+        """Keep what says whether the class around a line is a module, and how it is copied."""
+        for owner in cut.lines.enclosing(i, classes=True):
+            self._keep(cut, owner, FULL)
+            for j in cut.lines.below(owner):
+                if cut.lines.defines(j) in _PICKLES:
+                    self._keep(cut, j, HEADER)
 
     def _quiet(self, cut: Cut, i: int, text: str, at: int) -> str:
         """The comment or string that an offset in a line stands in, "" where it is code."""
@@ -238,7 +320,7 @@ class Selection:
         given = {*_AS.findall(text)} if "as" in text else set()
         scope = lines.scopes[i]
         if "=" in text:
-            given |= _given(text, formula and scope < 0)
+            given |= _given(text, (formula or self._draws) and scope < 0, self._hands)
         if lines.defines(i):
             given.add(lines.defines(i))
         for name in sorted(given):
@@ -487,8 +569,9 @@ class Selection:
         return found
 
 
-def _given(text: str, formula: bool) -> set[str]:
-    """The names that a line gives to what a needle in it names; a ``formula`` may be given a name, too."""
+def _given(text: str, formula: bool, hands: bool) -> set[str]:
+    """The names that a line gives to what a needle in it names; a ``formula`` may be given a name, too, and, if asked
+    for, what ``hands`` a GELU on."""
     bound = targets(text)
     if bound is not None and not bound[0]:
         return set()
@@ -497,7 +580,7 @@ def _given(text: str, formula: bool) -> set[str]:
     if bound is None:
         return {*_ASSIGNED.findall(plain)} if ";" in plain or _ONE_ROW.match(plain) else set()
     clear = OPAQUE.search(value) is None or TRANSPARENT.search(value) is not None or len(bound[0]) > 1
-    return bound[0] if formula or clear else set()
+    return bound[0] if formula or clear or (hands and _HANDS.match(value)) else set()
 
 
 def _needle_in(name: str) -> bool:

@@ -191,6 +191,39 @@ CASES = {
     "if E.gelu(x, approximate='tanh'): pass\n",
     "an attribute named for it": "from other import silu\n\nprint(nn := f(nn))\nlayers.GELU = nn.SiLU\n",
     "an alias beside a string of its name": "def f():\n    act = nn.GELU\n    return {'k': 1, 'act': act}\n",
+    "a module for a layer far away": "act = nn.GELU('tanh')\n\n\ndef f(d):\n"
+    "    return nn.TransformerEncoderLayer(d, 8, activation=act, batch_first=True)\n",
+    "options for a layer far away": "BASE = dict(batch_first=True)\n\n\ndef f(d):\n    log(d)\n"
+    "    return nn.TransformerEncoderLayer(d, 8, activation=nn.GELU('tanh'), **BASE)\n",
+    "options that change": "BASE = dict(batch_first=True)\nBASE = f(BASE)\n\n\ndef f(d):\n"
+    "    return nn.TransformerEncoderLayer(d, 8, activation=nn.GELU('tanh'), **BASE)\n",
+    "a fast path that is off": "def f():\n    torch.backends.mha.set_fastpath_enabled(False)\n\n\n"
+    "def g(d):\n    return nn.TransformerEncoderLayer(d, 8, activation=nn.GELU('tanh'), batch_first=True)\n",
+    "a layer with a long body": f"class L(nn.TransformerEncoderLayer):\n{LONG_BODY}    def __init__(self, d):\n"
+    "        super().__init__(d, 8, activation=nn.GELU('tanh'), batch_first=True)\n    def forward(self, x):\n"
+    "        return x\n",
+    "a name for a layer": "from torch.nn import TransformerEncoderLayer as T\n\nM = T\n\n\ndef f(d):\n"
+    "    return M(d, 8, activation=nn.GELU('tanh'), batch_first=True)\n",
+    "a string under a name": "import keras\n\nACT = 'gelu'\n\n\ndef f():\n    log(ACT)\n"
+    "    return keras.layers.Dense(8, activation=ACT)\n",
+    "a string under two names": "import keras\n\nACT = 'gelu'\nACT = 'relu'\n\n\ndef f():\n"
+    "    return keras.layers.Dense(8, activation=ACT)\n",
+    "a layer that is rebound": "from keras import layers\n\n\ndef f(x):\n    for layers in x:\n        log(x)\n"
+    "    return layers.Dense(8, activation='gelu')\n",
+    "a saved table": "def f(p):\n    state = {'act': F.gelu}\n    log(p)\n    torch.save(state, p)\n",
+    "a saved table that changes": "def f(p):\n    state = {'act': F.gelu}\n    log(p)\n    state = g(state)\n"
+    "    torch.save(state, p)\n",
+    "a loader far away": "def f(p):\n    torch.save({'act': F.gelu}, p)\n\n\ndef g(p):\n    log(p)\n"
+    "    return torch.load(p, weights_only=False)\n",
+    "a scripted function far away": "@torch.jit.script\ndef act(x):\n    return F.gelu(x)\n\n\nclass B(nn.Module):\n"
+    "    def __init__(self):\n        log(self)\n        self.act = act\n",
+    "a mask in another method": "class A(nn.Module):\n    def __init__(self):\n        self.act = nn.GELU()\n"
+    "    def draw(self, x):\n        return torch.rand_like(x) > 0.5\n    def forward(self, x):\n"
+    "        return self.act(x) * self.draw(x)\n",
+    "a flag before a mask": "def f(x, training):\n    y = F.gelu(x)\n    if not training:\n        return y\n"
+    "    log(y)\n    return y * (torch.rand_like(y) > 0.5)\n",
+    "a mask that is called in training": "def f(x):\n    return F.gelu(x) * (torch.rand_like(x) > 0.5)\n\n\n"
+    "def g(x, training):\n    if training:\n        return f(x)\n    return x\n",
     "quotes elsewhere": "A = ['a', 'b', 'c']\nB = f('a')\n\n\ndef f(x):\n    return F.gelu(x)\n",
 }
 
@@ -338,6 +371,27 @@ USES = [
         "super().__init__(approximate=MODE)",
         "tf.nn.gelu(x)",
     ),
+]
+USES += [
+    *("nn.TransformerEncoderLayer(8, 2, activation=N, batch_first=True)", "H(8, 2, activation=V, batch_first=N)"),
+    *("nn.TransformerEncoderLayer(8, 2, activation=nn.GELU('tanh'), batch_first=K)", "torch.save({'act': N}, x)"),
+    *("nn.TransformerEncoderLayer(8, 2, activation='gelu')", "nn.Transformer(8, 2, activation=nn.GELU(MODE), **H)"),
+    *("torch.jit.script(N)", "F.gelu(x) * (torch.rand_like(x) > K)", "act(x) * y", "torch.rand_like(x) > 0.5"),
+    *("torch.where(torch.rand_like(x) > K, N(x), 0)", "keras.layers.Dense(8, activation=N)", "Layer(8, N)"),
+    *("keras.layers.Dense(8, activation='gelu')", "partial(H, batch_first=True)", "dict(activation='gelu')"),
+]
+IMPORTS += [
+    "import keras",
+    "from keras.layers import Dense as Layer",
+    "from torch.nn import TransformerEncoderLayer as H",
+]
+VALUES += [
+    "'gelu'",
+    "nn.GELU('tanh')",
+    "nn.TransformerEncoderLayer",
+    "{'act': F.gelu}",
+    "torch.jit.script(helper)",
+    "U",
 ]
 #: Lines that bind, rebind or unbind names in every way.
 LINES = [

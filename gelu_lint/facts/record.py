@@ -120,3 +120,22 @@ class Other(NamedTuple):
     flavour: str
     instead: str
     source: str
+
+
+class Layer(NamedTuple):
+    """A public layer that takes an activation by a name of its framework.
+
+    name      canonical full name; ``aliases`` are its other public paths
+    options   the arguments that take an activation, each with its index among positional arguments (None: keyword-only)
+    flavour   what the name "gelu" means there, "" where it takes no names
+    decides   arguments that decide whether an encoder may leave its activation to a fused kernel, each with its index
+              and its default; () for layers that always call what they are given
+    """
+
+    name: str
+    framework: str
+    options: tuple[tuple[str, int | None], ...]
+    flavour: str
+    source: str
+    aliases: tuple[str, ...] = ()
+    decides: tuple[tuple[str, int, Literal], ...] = ()

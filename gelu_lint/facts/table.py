@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 
 from gelu_lint import facts
-from gelu_lint.facts.record import Absent, Callable, Other, Refused, TensorOnly
+from gelu_lint.facts.record import Absent, Callable, Layer, Other, Refused, TensorOnly
 
 
 def _rows(kind: str) -> Iterator[object]:
@@ -55,6 +55,19 @@ def refused() -> dict[str, Refused]:
 def tensor_only() -> dict[str, str]:
     """Functions that refuse a Python number, each with the ``math`` function that takes one ("" where none does)."""
     return {row.name: row.instead for row in _rows("TENSOR_ONLY") if isinstance(row, TensorOnly)}
+
+
+@functools.cache
+def layers() -> dict[str, Layer]:
+    """Every layer that takes an activation by name, by its canonical name and by each alias."""
+    rows = [row for row in _rows("LAYERS") if isinstance(row, Layer)]
+    return {name: row for row in rows for name in (row.name, *row.aliases)}
+
+
+def find_layer(names: frozenset[str]) -> Layer | None:
+    """The one layer that all of ``names`` mean, None if there is none or more than one."""
+    rows = {layers().get(name) for name in names}
+    return rows.pop() if len(rows) == 1 else None
 
 
 def find(names: frozenset[str]) -> Callable | None:

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gelu_lint.facts.table import callables
-from gelu_lint.fixes import can_choose, default_of, insert, spell, why_not
+from gelu_lint.fixes import can_choose, default_of, insert, overruled, spell, why_not
 from gelu_lint.misuse import misuse
 from gelu_lint.model import FileSummary, Finding, Fix, Project
 from gelu_lint.numerics.flavours import between
@@ -41,7 +41,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         delta = between(row.flavour, flavour).size
         fix = None
         edit = insert(site.slot, row.keyword, value, site.quote)
-        if edit is not None and can_choose(row, project):
+        if edit is not None and can_choose(row, project) and not overruled(site, flavour, file):
             # What a partial or a base class is given binds those who call them, not this line alone.
             reach = "local" if site.form == "call" else "interface"
             fix = Fix(f"write {row.keyword}={spell(value, site.quote)}", (edit,), delta=delta, reach=reach)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gelu_lint.facts.table import callables
-from gelu_lint.fixes import spell
+from gelu_lint.fixes import overruled, spell
 from gelu_lint.misuse import chosen, misuse
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project
 from gelu_lint.numerics.flavours import between
@@ -38,7 +38,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             continue
         row = callables()[site.callee]
         fix = None
-        if site.given == "literal" and row.can_select(policy):
+        if site.given == "literal" and row.can_select(policy) and not overruled(site, policy, file):
             positional = [argument for argument in site.arguments if not argument.keyword]
             value = row.value_for(policy)
             edit = Edit(chosen(site, row, positional).value_span, spell(value, site.quote))

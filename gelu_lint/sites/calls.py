@@ -174,7 +174,7 @@ class Calls:
             if found.call is not None:
                 given = arguments(found.call, self._names, found.around.moment, draft, found.skip)
                 place = slot(found.call, draft) if free else None
-            how, value, flavour = _choice(found.row, given)
+            how, value, flavour = choice(found.row, given)
             yield Site(
                 "reference" if found.call is None else "call",
                 found.role.form,
@@ -211,7 +211,7 @@ def _stands_for(node: CSTNode) -> set[str]:
     return {last_name(node)} - {""}
 
 
-def _choice(row: Callable, given: Sequence[Argument]) -> tuple[str, Value, str]:
+def choice(row: Callable, given: Sequence[Argument]) -> tuple[str, Value, str]:
     """How the choosing argument is given, its value, and the flavour that follows."""
     if row.parameters and any(a.keyword and a.keyword not in row.parameters for a in given):
         return ("fixed" if not row.keyword else "absent"), None, "unknown"
