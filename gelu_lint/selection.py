@@ -58,6 +58,9 @@ _KEEPS = re.compile(
     r"\bweights_only\b|\bsafe_globals\b|\bsafe_mode\b|\benable_unsafe_deserialization\b"
 )
 _KEPT = ("TransformerEncoderLayer", "Transformer(", "torch.save", "torch import save", "jit.", "jit import", "keras")
+#: Each row in which _KEEPS or _DRAWS finds something has one of these.
+_KEEPING = ("Transformer", "set_fastpath", "save(", "jit.", "weights_only", "safe_", "enable_unsafe")
+_DRAWING = ("rand", "ernoulli", "uniform", "inomial")
 _SCRIPTED = re.compile(r"@(?:torch\.)?(?:jit\.)?script\b")
 #: Expressions that a GELU is handed on by, under the name that they are bound to.
 _HANDS = re.compile(r"\s*(?:(?:functools\.)?partial\(|lambda\b|(?:torch\.)?(?:jit\.)?(?:script|trace)\(|dict\(|\{)")
@@ -105,8 +108,8 @@ class Selection:
         if any(word in self._text for word in _KEPT):
             self._scripts = "jit." in self._text or "jit import" in self._text
             self._hands = self._scripts or "keras" in self._text
-            self._marks += [(found.start(), found[0], False) for found in _KEEPS.finditer(self._text)]
-        self._draws = _DRAWS.search(self._text) is not None
+            self._marks += [(found.start(), found[0], False) for found in _in_rows(self._text, _KEEPING, _KEEPS)]
+        self._draws = any(word in self._text for word in _DRAWING)
         self._marks.reverse()
         self._drain()
         if self._scripts:
@@ -146,7 +149,7 @@ class Selection:
 
     def _drawn(self) -> None:
         """Keep all of a class, or of a function outside classes, that draws something and has a GELU."""
-        for found in _DRAWS.finditer(self._text):
+        for found in _in_rows(self._text, _DRAWING, _DRAWS):
             p = bisect_right(self._starts, found.start()) - 1
             place = self._place(found.start()) if p in self._cuts else None
             if place is None:
@@ -567,6 +570,20 @@ class Selection:
                 line = Logical(1, 1, 0, "del", "")
                 found.append(Piece(text, Scan((0,), (line,), (), (), (), True), part.row - 1, {0: marker(names)}))
         return found
+
+
+def _in_rows(text: str, words: Sequence[str], pattern: re.Pattern[str]) -> list[re.Match[str]]:
+    """What a pattern finds in the rows that hold one of ``words``: searching these is faster than the pattern."""
+    found: dict[int, re.Match[str]] = {}
+    for word in words:
+        at = text.find(word)
+        while at >= 0:
+            end = text.find("\n", at)
+            end = end if end >= 0 else len(text)
+            start = text.rfind("\n", 0, at) + 1
+            found.update((match.start(), match) for match in pattern.finditer(text, start, end))
+            at = text.find(word, end)
+    return [found[at] for at in sorted(found)]
 
 
 def _given(text: str, formula: bool, hands: bool) -> set[str]:
