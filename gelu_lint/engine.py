@@ -86,8 +86,10 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
     from gelu_lint.sites.absent import Absences
     from gelu_lint.sites.backwards import Backwards
     from gelu_lint.sites.calls import Calls
+    from gelu_lint.sites.choices import Choices
     from gelu_lint.sites.draft import Draft
     from gelu_lint.sites.formulas import Formulas
+    from gelu_lint.sites.fused import Fused
     from gelu_lint.sites.halves import Halves
     from gelu_lint.sites.impostors import Impostors
     from gelu_lint.sites.tables import Tables
@@ -105,7 +107,8 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
         calls, absences, formulas = Calls(walk, names), Absences(walk, names), Formulas(walk, names)
         impostors, backwards = Impostors(walk, names), Backwards(walk, names)
         halves, tails, tables = Halves(walk, names), Tails(walk, names), Tables(walk, names)
-        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables)
+        fused, choices = Fused(walk, names), Choices(walk, names, calls, formulas)
+        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables, fused, choices)
         walk.run(visitors)
         wanted = [node for visitor in visitors for node in visitor.nodes()]
         placed = offsets(module, wanted, text) if wanted else {}
@@ -116,18 +119,21 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
     statements = [(line.row, line.end_row) for line in bones.logical]
     draft = Draft(text, from_text("", text).rows, bones.origin, statements, placed, source.text, shifts)
-    typed = [*formulas.sites(draft, halves.contexts()), *backwards.sites(draft)]
+    called, written = [*calls.sites(draft)], [*formulas.sites(draft, halves.contexts())]
+    typed = [*written, *backwards.sites(draft)]
     spans = {site.span for site in typed}
     others = [site for site in impostors.sites(draft) if site.span not in spans]
-    sites = tuple(sorted((*calls.sites(draft), *typed, *others), key=lambda site: site.span))
-    uses: tuple[Use, ...] = tuple(use for part in (calls, absences, halves, tails, tables) for use in part.uses(draft))
+    sites = tuple(sorted((*called, *typed, *others), key=lambda site: site.span))
+    uses: tuple[Use, ...] = tuple(use for part in (calls, absences, halves, tails, tables, fused) for use in part.uses(draft))
+    nodes = (node for part in (calls, formulas) for node, _ in part.found())
+    chosen = tuple(choices.choices(draft, [*zip(nodes, (*called, *written), strict=True)]))
     taken = names.taken
-    if any(not _plain(site) for site in sites) or any(use.kind not in ("fp16", "key") for use in uses):
+    if any(not _plain(site) for site in sites) or any(use.kind not in ("fp16", "key", "fused") for use in uses):
         taken = taken | _loosely_bound(source, bones.origin)
     taken &= candidates()
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     bound = tuple(Bound(name, target) for name, target in at_hand)
-    return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)))
+    return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)), choices=chosen)
 
 
 def _plain(site: Site) -> bool:

@@ -148,6 +148,19 @@ class Calls:
         around = self._guards.around(self._walk, node)
         self._found.append(_Found(node, callee, row, part, outer.form, call, skip, around, claimed(path, outer)))
 
+    def found(self) -> Iterator[tuple[CSTNode, tuple[CSTNode, ...]]]:
+        """The nodes of ``sites``, in their order, each with its ancestors."""
+        return ((found.node, found.around.path) for found in self._found)
+
+    def chosen(self) -> Iterator[tuple[CSTNode, Callable, Around]]:
+        """What is given as the choosing argument of a call: not a literal, but an expression that may be one."""
+        for found in self._found:
+            given = found.call.args[found.skip :] if found.call is not None and found.row.keyword else ()
+            for index, arg in enumerate(given):
+                keyword = arg.keyword.value if isinstance(arg.keyword, Name) else ""
+                if not arg.star and (keyword == found.row.keyword or (not keyword and index == found.row.position)):
+                    yield arg.value, found.row, found.around
+
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``sites`` and ``uses`` need the places of."""
         yield from (node for node, _, _ in self._compared)

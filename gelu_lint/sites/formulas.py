@@ -278,6 +278,10 @@ class Formulas:
             seen.add(key)
         return kept
 
+    def found(self) -> Iterator[tuple[CSTNode, tuple[CSTNode, ...]]]:
+        """The nodes of ``sites``, in their order, each with its ancestors, once ``nodes`` has been asked."""
+        return ((sink.node, sink.around.path) for sink in self._all)
+
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``sites`` needs the places of."""
         self._all = self._settled()

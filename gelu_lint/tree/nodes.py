@@ -105,7 +105,13 @@ from libcst import (
     Match as Match,
 )
 from libcst import (
+    MatchAs as MatchAs,
+)
+from libcst import (
     MatchCase as MatchCase,
+)
+from libcst import (
+    MatchOr as MatchOr,
 )
 from libcst import (
     MatchValue as MatchValue,
