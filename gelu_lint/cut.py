@@ -20,6 +20,10 @@ OPAQUE = re.compile(r"[\w)\]]\s*[(\[]|[{\[]")
 TRANSPARENT = re.compile(r"getattr|import")
 
 
+#: What may choose a flavour by what it runs on: of such a line all counts.
+_PICKS = re.compile(r"[\"'](?:none|tanh)[\"']|default_backend|is_available\(")
+
+
 HEADER, LIGHT, FULL, SEED = range(4)
 
 
@@ -132,5 +136,5 @@ def stands(text: str, word: str) -> bool:
         return True
     plain = code(text)
     return word not in ("for", "with", "async", "del", "def", "class") and (
-        OPAQUE.search(plain) is None or TRANSPARENT.search(plain) is not None
+        OPAQUE.search(plain) is None or TRANSPARENT.search(plain) is not None or _PICKS.search(text) is not None
     )

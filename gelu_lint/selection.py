@@ -22,6 +22,7 @@ from gelu_lint.cut import (
     marker,
     worth_following,
 )
+from gelu_lint.facts import devices
 from gelu_lint.lines import FIELDS, SILENT, WORD, Lines, code, loads, members, targets, words
 from gelu_lint.outline import Part
 from gelu_lint.scan import Logical, Scan, Statement, scan
@@ -53,6 +54,11 @@ _TOP = re.compile(r"(?:from|import)\s+(\w+)")
 _DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 #: Calls that set an attribute of what they are given.
 _PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
+#: A test that may be for part of a name.
+_BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|split|partition|fnmatch\w*)\(")
+_TESTS = ("if", "elif", "match", "case", "while")
+_TERNARY = re.compile(r"\bif\b")
+_OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
 _GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
 
 
@@ -169,7 +175,45 @@ class Selection:
         else:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
             self._keep(cut, i, LIGHT if light else SEED)
+        if quiet and _BY_PART.search(text):
+            self._before(cut, i)
         self._give(cut, i, text, formula)
+
+    def _before(self, cut: Cut, i: int) -> None:
+        """Keep the tests before a line that asks for part of a name, as far as they ask for the same: they may take
+        out what else has that part."""
+        lines = cut.lines
+        said, around = words(code(lines.text(i))), lines.parents[i]
+        first = i
+        while first > 0 and lines.parents[first - 1] >= around:
+            first -= 1
+            beside = lines.parents[first] == around and lines.logical[first].word in ("if", "elif")
+            if beside and not said.isdisjoint(words(code(lines.text(first)))):
+                self._keep(cut, first, HEADER)
+
+    def _asked(self, cut: Cut, i: int) -> None:
+        """Keep what binds the names in a test, if it asks what the code runs on."""
+        lines = cut.lines
+        for name in loads(lines.text(i)):
+            key = (id(cut), lines.scopes[i], name, -1)
+            if key in self._followed:
+                continue
+            self._followed.add(key)
+            binding = lines.bindings[0].get(name, ())
+            for scope in lines.enclosing(i, classes=False):
+                here = [j for j in binding if scope >= 0 and lines.scopes[j] == scope]
+                if any(devices.ASKS.search(lines.text(j)) for j in here):
+                    for j in here:
+                        self._bound(cut, j, name, FULL)
+                if here:
+                    break
+            else:
+                if self._binders is None:
+                    self._binders = self._index()
+                parts = [self.parts[p] for p in self._binders.get(name, ())]
+                simple = [self._text[part.start : part.end] for part in parts if part.kind in ("simple", "compound")]
+                if any(devices.ASKS.search(text) for text in simple):
+                    self._want(name, FULL)
 
     def _quiet(self, cut: Cut, i: int, text: str, at: int) -> str:
         """The comment or string that an offset in a line stands in, "" where it is code."""
@@ -302,6 +346,8 @@ class Selection:
                     waiting += [(j, HEADER) for j in group]
                 if lines.parents[i] >= 0:
                     waiting.append((lines.parents[i], HEADER))
+            if before < 0 and (lines.logical[i].word in _TESTS or (level > HEADER and _TERNARY.search(lines.text(i)))):
+                self._asked(cut, i)
             if level > HEADER:
                 self._queue.append((cut, i, level))
                 self._formula = self._formula or (level == SEED and _FORMULA.search(lines.text(i)) is not None)
@@ -329,14 +375,15 @@ class Selection:
             text = cut.lines.text(i)
             for name in sorted(loads(text) if level > LIGHT else self._needed(text)):
                 self._follow(cut, i, name, level)
-            if level >= FULL:
-                for name in sorted(members(text)):
-                    self._follow_member(cut, i, name)
+            held = sorted(members(text)) if level >= FULL else _OF_SELF.findall(text) if "approximate" in text else ()
+            for name in held:
+                self._follow_member(cut, i, name)
 
     def _needed(self, text: str) -> set[str]:
         """The names that say which function a line uses, and how: where those of GELUs begin, what they are the first
         argument of, and what is handed to them. All names where the line names no GELU."""
         plain, bound = code(text), targets(text)
+        chosen = "approximate" in plain
         several = bound is None and (";" in plain or _ONE_ROW.match(plain) is not None)
         if several or (bound is not None and any(map(_needle_in, bound[1]))):
             return loads(text)
@@ -348,6 +395,8 @@ class Selection:
                 root = dotted.partition(".")[0]
                 if root in given or _needle_in(dotted):
                     names |= {root, *words(found[1] or "")}
+                    if chosen and found[1] and end == found.end():
+                        handed = min(handed, end)  # partial(nn.GELU, approximate=…)
                     if plain.startswith("(", end) and not plain.startswith("()", end):
                         handed = min(handed, end)
         names |= loads(plain[handed:])

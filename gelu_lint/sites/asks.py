@@ -140,14 +140,23 @@ def _bound_to_device(node: Name, names: Names, moment: Moment) -> bool:
 class Asked:
     """Which names of activations lead past a test, and whether something beyond single names does.
 
-    merges    the test is by prefix, substring or several names at once
+    merges    the test is by prefix, substring or several names at once; ``listed`` where it names them all
     unclear   names that nobody can list lead past it, too
     """
 
-    __slots__ = ("merges", "names", "subject", "unclear")
+    __slots__ = ("listed", "merges", "names", "subject", "unclear")
 
-    def __init__(self, names: Sequence[str] = (), *, merges: bool = False, unclear: bool = False, subject: str = "") -> None:
+    def __init__(
+        self,
+        names: Sequence[str] = (),
+        *,
+        merges: bool = False,
+        unclear: bool = False,
+        subject: str = "",
+        listed: bool = True,
+    ) -> None:
         self.names, self.merges, self.unclear, self.subject = tuple(names), merges, unclear, subject
+        self.listed = listed
 
 
 def asked(test: CSTNode, names: Names, moment: Moment, around: str, others: bool) -> Asked:
@@ -159,7 +168,8 @@ def asked(test: CSTNode, names: Names, moment: Moment, around: str, others: bool
         left, right = (asked(part, names, moment, around, others) for part in (test.left, test.right))
         if left.subject != right.subject or left.unclear or right.unclear:
             return Asked(unclear=True)
-        return Asked((*left.names, *right.names), merges=True, subject=left.subject)
+        listed = left.listed and right.listed
+        return Asked((*left.names, *right.names), merges=True, subject=left.subject, listed=listed)
     if isinstance(test, Comparison) and len(test.comparisons) == 1:
         target = test.comparisons[0]
         operator = type(target.operator).__name__
@@ -238,7 +248,7 @@ def _matching(subject: CSTNode, matches: object, around: str, others: bool) -> A
     found = [name for name in NAMES if matches(name)]  # type: ignore[operator]
     if not found or not _names_activation(subject, around, others):
         return Asked(unclear=True)
-    return Asked(found, merges=True, subject=_subject(subject))
+    return Asked(found, merges=True, subject=_subject(subject), listed=False)
 
 
 def _names_activation(subject: CSTNode, around: str, others: bool) -> bool:

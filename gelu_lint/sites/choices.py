@@ -171,8 +171,10 @@ class Choices:
         """Which nodes are sites or stand for some, and what holds them."""
         self._sites = {id(node) for node, _ in (*self._calls.found(), *self._formulas.found())}
         self._holders: set[int] = set()
-        for _, path in (*self._calls.found(), *self._formulas.found()):
+        for _, path in self._calls.found():
             self._holders.update(map(id, path))
+        for node, path in self._formulas.found():
+            self._holders.update(map(id, (*path, *_way_to(node, path))))
         self._stands: dict[int, list[CSTNode]] = {}
         self._nodes = {id(node): node for node, _ in (*self._calls.found(), *self._formulas.found())}
         for key, met in self._named.items():
@@ -395,7 +397,10 @@ class Choices:
         while isinstance(node, IfExp):
             tests.append((node.test, self._slot(node.body), met))
             node = node.orelse
-        self._planned("ternary", tests, self._slot(node), met)
+        at = max((i for i, a in enumerate(met.path) if isinstance(a, (IndentedBlock, Module))), default=-1)
+        statement = met._replace(node=(*met.path, met.node)[at + 1])
+        earlier = self._earlier(_block(met.path[at]), statement) if at >= 0 else []
+        self._planned("ternary", tests, self._slot(node), met, earlier)
 
     def _slot(self, node: CSTNode) -> Slots:
         found = self._within(node)
@@ -609,6 +614,21 @@ class Choices:
         return found.pop() if len(found) == 1 and found <= {*_FLAVOURS} else ""
 
 
+def _way_to(node: CSTNode, path: Sequence[CSTNode]) -> list[CSTNode]:
+    """The ancestors of a formula in the function or statement around: it may stand before what gives it."""
+    at = max((i for i, a in enumerate(path) if isinstance(a, (FunctionDef, Lambda))), default=min(1, len(path) - 1))
+    waiting: list[tuple[CSTNode, int]] = [(path[at], 0)] if path else []
+    way: list[CSTNode] = []
+    while waiting:
+        item, depth = waiting.pop()
+        del way[depth:]
+        if item is node:
+            return way
+        way.append(item)
+        waiting.extend((child, depth + 1) for child in item.children)
+    return []
+
+
 def _common(plan: _Plan, known: Mapping[int, list[Site]]) -> list[str]:
     """The slots in which the arms of a plan are to be compared."""
     counts: dict[str, int] = {}
@@ -665,9 +685,11 @@ def _open(before: Sequence[tuple[CSTNode, Asked]], own: Asked) -> bool:
         names, strings = words_of(test)
         if one.unclear and (subject & set(names) or any(says_gelu(text) for text in strings)):
             return True
-    taken = {name for _, one in before for name in one.names}
-    matched = [name for name in own.names if name in NAMES]
-    return bool(taken & set(matched)) and len({NAMES[name] for name in matched if name not in taken}) < 2
+    if own.listed:
+        return False
+    # Who takes out one name of a flavour means the others, too.
+    taken = {NAMES[name] for _, one in before for name in one.names if name in NAMES and name in own.names}
+    return not {"erf", "tanh"} <= {NAMES[name] for name in own.names if name in NAMES} - taken
 
 
 def _other_activation(test: CSTNode) -> bool:
