@@ -90,6 +90,7 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
     from gelu_lint.sites.draft import Draft
     from gelu_lint.sites.formulas import Formulas
     from gelu_lint.sites.fused import Fused
+    from gelu_lint.sites.gates import Gates
     from gelu_lint.sites.halves import Halves
     from gelu_lint.sites.impostors import Impostors
     from gelu_lint.sites.tables import Tables
@@ -108,7 +109,8 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
         impostors, backwards = Impostors(walk, names), Backwards(walk, names)
         halves, tails, tables = Halves(walk, names), Tails(walk, names), Tables(walk, names)
         fused, choices = Fused(walk, names), Choices(walk, names, calls, formulas)
-        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables, fused, choices)
+        gates = Gates(walk, names, calls, formulas, choices)
+        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables, fused, choices, gates)
         walk.run(visitors)
         wanted = [node for visitor in visitors for node in visitor.nodes()]
         placed = offsets(module, wanted, text) if wanted else {}
@@ -124,11 +126,11 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
     spans = {site.span for site in typed}
     others = [site for site in impostors.sites(draft) if site.span not in spans]
     sites = tuple(sorted((*called, *typed, *others), key=lambda site: site.span))
-    uses: tuple[Use, ...] = tuple(use for part in (calls, absences, halves, tails, tables, fused) for use in part.uses(draft))
+    uses: tuple[Use, ...] = tuple(use for part in (calls, absences, halves, tails, tables, fused, gates) for use in part.uses(draft))
     nodes = (node for part in (calls, formulas) for node, _ in part.found())
     chosen = tuple(choices.choices(draft, [*zip(nodes, (*called, *written), strict=True)]))
     taken = names.taken
-    if any(not _plain(site) for site in sites) or any(use.kind not in ("fp16", "key", "fused") for use in uses):
+    if any(not _plain(site) for site in sites) or any(use.kind not in ("fp16", "key", "fused", "gate") for use in uses):
         taken = taken | _loosely_bound(source, bones.origin)
     taken &= candidates()
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)

@@ -152,6 +152,16 @@ class Calls:
         """The nodes of ``sites``, in their order, each with its ancestors."""
         return ((found.node, found.around.path) for found in self._found)
 
+    def applied(self) -> dict[int, CSTNode]:
+        """What GELUs that are functions are called with, by the ``id`` of the call."""
+        found: dict[int, CSTNode] = {}
+        for item in self._found:
+            if item.call is not None and item.role.form == "call" and item.row.kind in ("function", "op"):
+                first = item.call.args[0] if item.call.args else None
+                if first is not None and not first.star:
+                    found[id(item.node)] = first.value
+        return found
+
     def chosen(self) -> Iterator[tuple[CSTNode, Callable, Around]]:
         """What is given as the choosing argument of a call: not a literal, but an expression that may be one."""
         for found in self._found:

@@ -185,6 +185,14 @@ class Choices:
                 self._stands[key] = found
                 self._holders.update(map(id, met.path))
 
+    def is_site(self, node: CSTNode) -> bool:
+        """Whether a node is a site itself, once ``nodes`` has been asked."""
+        return id(node) in self._sites
+
+    def behind(self, node: CSTNode, moment: Moment) -> list[CSTNode]:
+        """The sites that a name or attribute stands for, once ``nodes`` has been asked."""
+        return self._behind(node, moment, 0) if isinstance(node, (Name, Attribute)) else []
+
     def _behind(self, node: CSTNode, moment: Moment, depth: int) -> list[CSTNode]:
         """The sites that a name stands for, where it surely stands for one thing of this file."""
         if depth > _DEPTH:

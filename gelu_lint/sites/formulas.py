@@ -282,6 +282,13 @@ class Formulas:
         """The nodes of ``sites``, in their order, each with its ancestors, once ``nodes`` has been asked."""
         return ((sink.node, sink.around.path) for sink in self._all)
 
+    def over(self) -> Iterator[tuple[CSTNode, CSTNode, Moment, tuple[CSTNode, ...]]]:
+        """The formulas of one unknown: each with that, its moment and its ancestors, once ``nodes`` has been asked."""
+        for sink in self._all:
+            atom = sink.reading.atoms.get(sink.atom)
+            if atom is not None and sink.identity.flavour in FLAVOURS:
+                yield sink.node, atom, sink.moment, sink.around.path
+
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``sites`` needs the places of."""
         self._all = self._settled()
