@@ -92,6 +92,8 @@ _GATE = frozenset(
     )
 )
 
+#: What is gated in a gated unit.
+_GATED = frozenset(("gelu", "linear", "mlp", "ffn", "feed", "feedforward", "dense", "act"))
 _NEUTRAL = frozenset(
     ("pytorch", "python", "torch", "jax", "tf", "np", "numpy", "keras", "triton", "hf", "my", "activation")
 )
@@ -207,6 +209,15 @@ def _beside(parts: tuple[str, ...]) -> list[str]:
 def specific(name: str) -> bool:
     """Whether ``name`` says which GELU it is."""
     return bool(claim(name)) and claim(name) != PLAIN
+
+
+@lru_cache(maxsize=1024)
+def says_glu(name: str) -> bool:
+    """Whether ``name`` is that of a gated unit whose gate may be a GELU: GEGLU, GLU, GatedGelu, gelu_and_mul."""
+    said = {token.lower() for token in _WORD.findall(name)}
+    if "geglu" in name.lower() or "glu" in said or {"gelu", "mul"} <= said:
+        return True
+    return "gated" in said and not _GATED.isdisjoint(said)
 
 
 @lru_cache(maxsize=1024)

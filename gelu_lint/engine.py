@@ -65,7 +65,7 @@ def summarise(source: Source, *, complete: bool = False) -> FileSummary:
     if complete:
         # What cannot run is ours only where a GELU is near: in the statements that a skeleton keeps.
         near = {*skeleton(text, source.rows).origin}
-        read = read._replace(uses=tuple(use for use in read.uses if use.kind == "fp16" or use.span.row in near))
+        read = read._replace(uses=tuple(use for use in read.uses if use.kind in ("fp16", "gate") or use.span.row in near))
     elif read.faults and (not _NAMED.search(text) or _TEMPLATE.search(text)):
         # Words such as "angelus" pass the screen, and templates are no Python: that they do not parse is no news.
         read = read._replace(faults=())

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
 
-from gelu_lint.claims import backward, claim, claim_of_text
+from gelu_lint.claims import backward, claim, claim_of_text, says_glu
 from gelu_lint.cut import (
     ASKS,
     FULL,
@@ -59,6 +59,9 @@ _BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|spl
 _TESTS = ("if", "elif", "match", "case", "while")
 _TERNARY = re.compile(r"\bif\b")
 _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
+#: A product of two, and a call of some name with one.
+_PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
+_OF_NAME = re.compile(r"\(\s*([^\W\d]\w*)\s*[,)]")
 _GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
 
 
@@ -177,7 +180,58 @@ class Selection:
             self._keep(cut, i, LIGHT if light else SEED)
         if quiet and _BY_PART.search(text):
             self._before(cut, i)
+        if not quiet and cut.kept.get(i, HEADER) > HEADER:
+            self._gates(cut, i, text)
         self._give(cut, i, text, formula)
+
+    def _gates(self, cut: Cut, i: int, text: str) -> None:
+        """Keep what a GELU in a line is a gate of: the product that it is of, and all of a unit that is named for it."""
+        lines = cut.lines
+        at = i if lines.defines(i) else lines.scopes[i]
+        while at >= 0:
+            if says_glu(lines.defines(at)):
+                self._whole(cut, at, FULL)
+            at = lines.scopes[at]
+        self._product(cut, i, text)
+        bound = targets(text)
+        if bound is None:
+            return
+        inner = lines.scopes[i]
+        of_class = inner >= 0 and lines.logical[inner].word == "class"
+        for name in bound[1] | (bound[0] if of_class else set()):
+            for owner in lines.enclosing(i, classes=True):
+                below = lines.below(owner)
+                self._called(cut, name, [j for j in lines.mentions.get(name, ()) if j in below and j != i], ".")
+        for name in bound[0] if not of_class else ():
+            if inner >= 0:
+                below = lines.below(inner)
+                self._called(cut, name, [j for j in lines.mentions.get(name, ()) if j in below and j != i], "")
+            elif not _needle_in(name):
+                for found in self._all(name):
+                    place = self._place(found)
+                    if place is not None and place[0].lines.scopes[place[1]] >= 0:
+                        self._called(place[0], name, [place[1]], "")
+
+    def _called(self, cut: Cut, name: str, rows: Sequence[int], dot: str) -> None:
+        """Keep the lines among ``rows`` that call a GELU by a name with a product."""
+        for j in rows:
+            text = cut.lines.text(j)
+            at = re.search(rf"{re.escape(dot)}\b{name}\s*\(", text)
+            if at is not None:
+                self._product(cut, j, text[at.end() - 1 :])
+
+    def _product(self, cut: Cut, i: int, text: str) -> None:
+        """Keep all that a line rests on if a product is in ``text``, or is bound to a name that is called with."""
+        lines = cut.lines
+        text = code(text)
+        if _PRODUCT.search(text):
+            self._keep(cut, i, FULL)
+            return
+        scope = lines.scopes[i]
+        for name in _OF_NAME.findall(text) if scope >= 0 else ():
+            here = [j for j in lines.bindings[0].get(name, ()) if lines.scopes[j] == scope]
+            if any(_PRODUCT.search(code(lines.text(j))) for j in here):
+                self._keep(cut, i, FULL)
 
     def _before(self, cut: Cut, i: int) -> None:
         """Keep the tests before a line that asks for part of a name, as far as they ask for the same: they may take

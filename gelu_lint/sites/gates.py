@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gelu_lint.claims import says_glu
 from gelu_lint.model import Use
 from gelu_lint.sites.asks import words_of
 from gelu_lint.sites.calls import Calls
@@ -78,17 +79,6 @@ class _Found(NamedTuple):
     parts: tuple[CSTNode, CSTNode]
 
 
-def says_glu(around: str) -> bool:
-    """Whether names of functions or classes say that this is a gated unit whose gate is a GELU."""
-    for part in around.split("."):
-        said = {token.lower() for token in _TOKEN.findall(part)}
-        if "geglu" in part.lower() or "glu" in said or {"gelu", "mul"} <= said:
-            return True
-        if "gated" in said and said & {"gelu", "linear", "mlp", "ffn", "feed", "feedforward", "dense", "act"}:
-            return True
-    return False
-
-
 class Gates:
     """A visitor that collects uses of kind gate."""
 
@@ -131,11 +121,17 @@ class Gates:
             if len(call.args) != 1 or call.args[0].keyword is not None or last_name(made) in _MULTIPLY:
                 continue
             if isinstance(call.args[0].value, (Name, BinaryOperation, Call)):
-                sites = self._choices.behind(made, moment)
+                sites = self._choices.behind(made, moment) if self._held(made, moment) else []
                 if len(sites) == 1:
                     yield _Applied(call, call.args[0].value, sites[0], moment, path)
         for node, atom, moment, path in self._formulas.over():
             yield _Applied(node, atom, node, moment, path)
+
+    def _held(self, node: CSTNode, moment: Moment) -> bool:
+        """Whether a name is bound to a GELU, or is that of a function that says so."""
+        if "gelu" in last_name(node).lower() or isinstance(node, Attribute):
+            return True
+        return isinstance(node, Name) and self._names.single(node, moment) is not None
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``uses`` needs the places of."""
@@ -168,7 +164,7 @@ class Gates:
             return None
         left, right, moment = made
         around = symbol(one.path)
-        told = says_glu(around)
+        told = _told(around)
         names = [self._tokens(part, moment) for part in (left, right)]
         if any(said & _ASIDE for said in names) or _same(left, right):
             return None
@@ -286,7 +282,7 @@ class Gates:
     ) -> None:
         """The product of both halves of what a GELU gave."""
         around = symbol(path)
-        if not says_glu(around) or _GMLP.search(around):
+        if not _told(around) or _GMLP.search(around):
             return
         if path and isinstance(path[-1], BinaryOperation) and _is(path[-1], "Multiply"):
             return
@@ -317,6 +313,11 @@ class Gates:
             return None
         last = made.args[-1].value
         return _Applied(node, node.args[0].value, last, moment, path) if self._choices.is_site(last) else None
+
+
+def _told(around: str) -> bool:
+    """Whether the functions and classes around say that this is a gated unit."""
+    return any(says_glu(part) for part in around.split("."))
 
 
 def _gated(one: frozenset[str], other: frozenset[str]) -> bool:
