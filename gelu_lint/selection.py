@@ -56,6 +56,7 @@ _DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE
 _PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
 #: A test that may be for part of a name.
 _BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|split|partition|fnmatch\w*)\(")
+_IN_ARM = ("if", "elif", "else", "try", "except", "case")
 _TESTS = ("if", "elif", "match", "case", "while")
 _TERNARY = re.compile(r"\bif\b")
 _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
@@ -191,6 +192,7 @@ class Selection:
         while at >= 0:
             if says_glu(lines.defines(at)):
                 self._whole(cut, at, FULL)
+            self._arms_of(cut, at)
             at = lines.scopes[at]
         self._product(cut, i, text)
         bound = targets(text)
@@ -211,6 +213,27 @@ class Selection:
                     place = self._place(found)
                     if place is not None and place[0].lines.scopes[place[1]] >= 0:
                         self._called(place[0], name, [place[1]], "")
+
+    def _arms_of(self, cut: Cut, owner: int) -> None:
+        """Keep the lines in which branches choose a function or class that holds a GELU."""
+        lines, name = cut.lines, cut.lines.defines(owner)
+        key = (id(cut), owner, "?" + name, -1)
+        if not name or key in self._followed or _needle_in(name) or name in _BEHAVIOUR:
+            return
+        self._followed.add(key)
+        scope, below = lines.scopes[owner], lines.below(owner)
+        if scope >= 0:
+            places = [(cut, j) for j in lines.mentions.get(name, ()) if j in lines.below(scope)]
+        else:
+            places = [place for at in self._all(name) if (place := self._place(at)) is not None]
+        for other, j in places:
+            if (other is cut and (j in below or j == owner)) or j in other.kept:
+                continue
+            around = other.lines.parents[j]
+            under = other.lines.logical[around].word if around >= 0 else ""
+            word = other.lines.logical[j].word
+            if under in _IN_ARM or word in _IN_ARM or word == "return" or _TERNARY.search(other.lines.text(j)):
+                self._keep(other, j, LIGHT)
 
     def _called(self, cut: Cut, name: str, rows: Sequence[int], dot: str) -> None:
         """Keep the lines among ``rows`` that call a GELU by a name with a product."""

@@ -68,6 +68,22 @@ DISAGREE = {
     "methods": "class Mlp:\n    def _fused_gelu(self, x):\n        return " + TANH + "\n\n"
     "    def _gelu(self, x):\n        return " + ERF + "\n\n    def forward(self, x):\n"
     "        if self.fused:\n            return self._fused_gelu(x)\n        return self._gelu(x)\n",
+    "functions without such names": f"def _fast(x):\n    return {QUICK}\n\n\ndef _exact(x):\n    return {ERF}\n\n\n"
+    + function("return _fast(x) if fast else _exact(x)", header="def act(x, fast):"),
+    "functions that are returned": f"def _fast(x):\n    return {QUICK}\n\n\ndef _exact(x):\n    return {ERF}\n\n\n"
+    + function("if fast:", "    return _fast(x)", "return _exact(x)", header="def act(x, fast):"),
+    "methods without such names": "class Mlp:\n    def _fused(self, x):\n        return " + TANH + "\n\n"
+    "    def _plain(self, x):\n        return " + ERF + "\n\n    def forward(self, x):\n"
+    "        if self.fused:\n            y = self._fused(x)\n        else:\n            y = self._plain(x)\n        return y\n",
+    "classes without such names": f"class Fast(nn.Module):\n    def forward(self, x):\n        return {QUICK}\n\n\n"
+    f"class Exact(nn.Module):\n    def forward(self, x):\n        return {ERF}\n\n\n"
+    + method("return self.act(x)", init="self.act = Fast() if fused else Exact()"),
+    "version and names": f"def _old(x):\n    return {TANH}\n\n\nif version.parse(torch.__version__) < version.parse('1.4'):\n"
+    "    gelu = _old\nelse:\n    gelu = F.gelu\n",
+    "a class or an alias": "if hasattr(nn, 'GELU'):\n    GELU = nn.GELU\nelse:\n    class GELU(nn.Module):\n"
+    f"        def forward(self, x):\n            return {QUICK}\n",
+    "an import or a class": "try:\n    from torch.nn import GELU\nexcept ImportError:\n    class GELU(nn.Module):\n"
+    f"        def forward(self, x):\n            return {QUICK}\n",
     "the argument": function('return F.gelu(x, approximate="tanh" if self.training else "none")'),
     "the argument by name": function(
         'mode = "tanh" if self.fused else "none"', "return F.gelu(x, approximate=mode)"
@@ -229,6 +245,11 @@ DEVICE = {
     "fused by another name": "linear = torch._addmm_activation\n\n\n" + function("return linear(b, x, w, use_gelu=True)"),
     "fused by a constant": "GELU = True\n\n\n" + function("return torch._addmm_activation(b, x, w, use_gelu=GELU)"),
     "fused by partial": "linear_gelu = partial(torch._addmm_activation, use_gelu=True)\n",
+    "fused, and erf elsewhere": function(
+        "if x.is_cuda:", "    return torch._addmm_activation(b, x, w, use_gelu=True)",
+        "return F.gelu(torch.addmm(b, x, w), approximate='none')",
+    ),  # fmt: skip
+    "fused by a method": function("return b._addmm_activation(x, w, use_gelu=True)"),
     "fused by a name": function("return torch._addmm_activation(b, x, w, use_gelu=self.act == 'gelu')"),
 }
 
@@ -241,7 +262,16 @@ ANYWHERE = {
     "a relu": function("return torch._addmm_activation(b, x, w, use_gelu=False)"),
     "no argument": function("return torch._addmm_activation(b, x, w)"),
     "a wrapper": function("return torch._addmm_activation(b, x, w, use_gelu=use_gelu)"),
-    "something else": function("return lib._addmm_activation(b, x, w, use_gelu=True)"),
+    "where the file asks for the device": function(
+        "if x.is_cuda:", "    return torch._addmm_activation(b, x, w, use_gelu=True)",
+        'return F.gelu(torch.addmm(b, x, w), approximate="tanh")',
+    ),  # fmt: skip
+    "where the file asks for the device elsewhere": "def can_fuse(x):\n    return x.is_cuda\n\n\n"
+    + function(
+        "if can_fuse(x):", "    return torch._addmm_activation(b, x, w, use_gelu=True)",
+        'return F.gelu(torch.addmm(b, x, w), approximate="tanh")',
+    ),  # fmt: skip
+    "something else": "import lib\n\n\n" + function("return lib._addmm_activation(b, x, w, use_gelu=True)"),
     "a device for the module": function("return nn.GELU('tanh').to('cuda' if torch.cuda.is_available() else 'cpu')"),
     "a test": "def test_it(x):\n    if x.is_cuda:\n        return " + TANH + "\n    return " + ERF + "\n",
     "a switch inside": function(
@@ -277,7 +307,7 @@ def test_an_entry_that_a_name_contradicts_is_told_once() -> None:
 
 @pytest.mark.parametrize(
     ("code", "severity"),
-    [(DISAGREE["if and else"], "error"), (DISAGREE["early return"], "warning"), (DISAGREE["substring"], "error")],
+    [(DISAGREE["if and else"], "error"), (DISAGREE["early return"], "warning"), (DISAGREE["substring"], "warning")],
 )
 def test_severity_is_that_of_the_distance(code: str, severity: str) -> None:
     assert [finding.severity for finding in lint(code)] == [severity]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from gelu_lint.claims import words
 from gelu_lint.facts import devices
@@ -207,14 +207,14 @@ def _compared(
                 return Asked(texts, merges=len(texts) > 1, subject=_subject(left))
         text = text_of(left)
         if text and not isinstance(listed, (Tuple, List, Set)):
-            return _matching(right, lambda name: text in name, around, others)
+            return _matching(right, lambda name: text in name, around, others, anywhere=True)
     if operator in ("NotEqual", "GreaterThan", "GreaterThanEqual") and isinstance(left, Call):
         value = literal(right)[1]
         told = last_name(left.func) == "find" and isinstance(left.func, Attribute) and left.args
         if told and value in (-1, 0) and (operator, value) != ("NotEqual", 0):
             text = text_of(left.args[0].value)
             if text and isinstance(left.func, Attribute):
-                return _matching(left.func.value, lambda name: text in name, around, others)
+                return _matching(left.func.value, lambda name: text in name, around, others, anywhere=True)
     return Asked(unclear=True)
 
 
@@ -244,8 +244,11 @@ def _called(test: Call, around: str, others: bool) -> Asked:
     return Asked(unclear=True)
 
 
-def _matching(subject: CSTNode, matches: object, around: str, others: bool) -> Asked:
-    found = [name for name in NAMES if matches(name)]  # type: ignore[operator]
+def _matching(
+    subject: CSTNode, matches: Callable[[str], bool], around: str, others: bool, anywhere: bool = False
+) -> Asked:
+    # Who asks for "gelu" anywhere in a name hardly thinks of quick_gelu, nor of any name that ends so.
+    found = [name for name in NAMES if matches(name) and not (anywhere and name == "quick_gelu")]
     if not found or not _names_activation(subject, around, others):
         return Asked(unclear=True)
     return Asked(found, merges=True, subject=_subject(subject), listed=False)

@@ -65,6 +65,11 @@ _WRAPPERS = ("partial", "script", "jit", "compile", "vmap", "checkpoint", "Lambd
 #: What holds the name of an activation, among other things.
 _OWNERS = frozenset(("self", "cls", "config", "cfg", "conf", "args", "hparams", "params", "opt", "opts", "get"))
 
+#: Methods that are called by other names.
+_BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call", "setup", "build"))
+
+_ARMS = ("If", "Else", "Try", "TryStar", "ExceptHandler", "ExceptStarHandler", "MatchCase")
+
 Slots = dict[str, list[CSTNode]]
 
 
@@ -102,6 +107,9 @@ class Choices:
         self._tests: dict[int, _Met] = {}
         self._entries: dict[tuple[int, str], list[tuple[str, _Met]]] = {}
         self._plans: list[_Plan] = []
+        bound = (b for scope in names.scopes.values() for found in scope.bindings.values() for b in found)
+        defined = {b.node.name.value for b in bound if isinstance(b.node, (FunctionDef, ClassDef))}
+        self._defined = {name for name in defined if not _gelu_in(name)} - _BEHAVIOUR
 
     def _meet(self, node: CSTNode) -> _Met:
         met = _Met(node, self._walk.moment, (*self._walk.path,))
@@ -146,11 +154,11 @@ class Choices:
             self._entries.setdefault(key, []).append((_index(target), self._here(node.value)))
 
     def visit_Name(self, node: Name) -> None:
-        if _gelu_in(node.value):
+        if _gelu_in(node.value) or (node.value in self._defined and _in_arm(self._walk.path)):
             self._named[id(node)] = self._here(node)
 
     def visit_Attribute(self, node: Attribute) -> None:
-        if _gelu_in(node.attr.value):
+        if _gelu_in(node.attr.value) or (node.attr.value in self._defined and _in_arm(self._walk.path)):
             self._named[id(node)] = self._here(node)
 
     def visit_ImportFrom(self, node: ImportFrom) -> None:
@@ -742,6 +750,17 @@ def _index(node: CSTNode) -> str:
 
 def _gelu_in(name: str) -> bool:
     return "gelu" in name.lower() or "geglu" in name.lower()
+
+
+def _in_arm(path: Sequence[CSTNode]) -> bool:
+    """Whether a node is part of a ternary, is returned, or stands in an arm of a branch."""
+    for i in range(len(path) - 1, -1, -1):
+        at = path[i]
+        if isinstance(at, (IfExp, Return)):
+            return True
+        if isinstance(at, (SimpleStatementLine, FunctionDef, ClassDef, Lambda)):
+            return i > 1 and type(path[i - 2]).__name__ in _ARMS and not isinstance(at, (FunctionDef, ClassDef, Lambda))
+    return False
 
 
 def _truth(node: CSTNode) -> bool:

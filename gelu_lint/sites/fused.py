@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from gelu_lint.claims import says_gelu
@@ -20,6 +21,10 @@ _FUSED = frozenset(
 )
 
 
+#: What tells that a file asks where its tensors are before it calls what only one device has.
+_ASKS = re.compile(r"\bis_cuda\b|\bdevice\.type\b|\bdevice_type\b")
+
+
 class Fused:
     """A visitor that collects uses of kind fused."""
 
@@ -34,7 +39,8 @@ class Fused:
         callee = node.func
         if last_name(callee) == "partial" and node.args and not node.args[0].star:
             callee = node.args[0].value
-        if self._names.resolve(callee, self._walk.moment) & _FUSED:
+        meant = self._names.resolve(callee, self._walk.moment)
+        if meant & _FUSED or (not meant and last_name(callee) == "_addmm_activation"):
             self._found.append((node, callee, symbol(self._walk.path)))
 
     def _is_on(self, node: CSTNode) -> bool:
@@ -56,7 +62,8 @@ class Fused:
 
     def uses(self, draft: Draft) -> Iterator[Use]:
         """The uses, in source order."""
+        guard = "device" if self._found and _ASKS.search(draft.whole) else ""
         for node, callee, around in self._found:
             span, at, rows = draft.span(node), draft.span(callee), draft.statement(node)
             name = draft.text(callee)
-            yield Use("fused", name, name, "", span, at, (), None, "call", around, "", rows, "")
+            yield Use("fused", name, name, "", span, at, (), None, "call", around, guard, rows, "")
