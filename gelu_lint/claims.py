@@ -211,6 +211,19 @@ def specific(name: str) -> bool:
     return bool(claim(name)) and claim(name) != PLAIN
 
 
+_WAY = re.compile(
+    r"fast|slow|fus|exact|plain|jit|script|compil|optim|kernel|native|built|triton|eager|(?<![a-z])act|Act|erf|tanh|"
+    r"approx|sigm|quick|smooth|simple|default|torch|standard|safe|train|eval|infer|cuda|cpu|gpu|precise|accurate|impl|"
+    r"(?<![a-z])(?:old|new|py|fallback|legacy|orig)(?![a-z])"
+)
+
+
+@lru_cache(maxsize=1024)
+def one_way(name: str) -> bool:
+    """Whether ``name`` may be that of one of several ways to compute the same thing."""
+    return _WAY.search(name) is not None or _WAY.search(name.lower()) is not None
+
+
 @lru_cache(maxsize=1024)
 def says_glu(name: str) -> bool:
     """Whether ``name`` is that of a gated unit whose gate may be a GELU: GEGLU, GLU, GatedGelu, gelu_and_mul."""

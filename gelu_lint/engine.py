@@ -65,7 +65,9 @@ def summarise(source: Source, *, complete: bool = False) -> FileSummary:
     if complete:
         # What cannot run is ours only where a GELU is near: in the statements that a skeleton keeps.
         near = {*skeleton(text, source.rows).origin}
-        read = read._replace(uses=tuple(use for use in read.uses if use.kind in ("fp16", "gate") or use.span.row in near))
+        read = read._replace(
+            uses=tuple(use for use in read.uses if use.kind in ("fp16", "gate") or use.span.row in near)
+        )
     elif read.faults and (not _NAMED.search(text) or _TEMPLATE.search(text)):
         # Words such as "angelus" pass the screen, and templates are no Python: that they do not parse is no news.
         read = read._replace(faults=())
@@ -126,7 +128,9 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
     spans = {site.span for site in typed}
     others = [site for site in impostors.sites(draft) if site.span not in spans]
     sites = tuple(sorted((*called, *typed, *others), key=lambda site: site.span))
-    uses: tuple[Use, ...] = tuple(use for part in (calls, absences, halves, tails, tables, fused, gates) for use in part.uses(draft))
+    uses: tuple[Use, ...] = tuple(
+        use for part in (calls, absences, halves, tails, tables, fused, gates) for use in part.uses(draft)
+    )
     nodes = (node for part in (calls, formulas) for node, _ in part.found())
     chosen = tuple(choices.choices(draft, [*zip(nodes, (*called, *written), strict=True)]))
     taken = names.taken

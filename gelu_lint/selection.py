@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
 
-from gelu_lint.claims import backward, claim, claim_of_text, says_glu
+from gelu_lint.claims import backward, claim, claim_of_text, one_way, says_glu
 from gelu_lint.cut import (
     ASKS,
     FULL,
@@ -62,6 +62,15 @@ _TERNARY = re.compile(r"\bif\b")
 _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
 #: A product of two, and a call of some name with one.
 _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
+#: Names without which no product is one of a gate and a value.
+_GATE = re.compile(r"gate|gating|(?<![a-z])(?:up|val)(?![a-z])|value|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b|glu", re.I)
+#: Words of tests between ways to compute the same thing.
+_SWITCH = re.compile(
+    r"fus|fast|slow|jit|script|trac|compil|optimi|kernel|native|built|triton|xformers|apex|eager|efficient|flash|onnx|"
+    r"export|train|grad|determin|version|attr|HAS|HAVE|SUPPORT|_[GL][ET]|deploy|inference|vectori|inductor|extension|"
+    rf"liger|signature|dir\(|{devices.ASKS.pattern}",
+    re.IGNORECASE,
+)
 _OF_NAME = re.compile(r"\(\s*([^\W\d]\w*)\s*[,)]")
 _GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
 
@@ -186,7 +195,7 @@ class Selection:
         self._give(cut, i, text, formula)
 
     def _gates(self, cut: Cut, i: int, text: str) -> None:
-        """Keep what a GELU in a line is a gate of: the product that it is of, and all of a unit that is named for it."""
+        """Keep the product that a GELU in a line is of, all of a unit named for its gate, and what chooses it."""
         lines = cut.lines
         at = i if lines.defines(i) else lines.scopes[i]
         while at >= 0:
@@ -218,7 +227,7 @@ class Selection:
         """Keep the lines in which branches choose a function or class that holds a GELU."""
         lines, name = cut.lines, cut.lines.defines(owner)
         key = (id(cut), owner, "?" + name, -1)
-        if not name or key in self._followed or _needle_in(name) or name in _BEHAVIOUR:
+        if not name or key in self._followed or _needle_in(name) or name in _BEHAVIOUR or not one_way(name):
             return
         self._followed.add(key)
         scope, below = lines.scopes[owner], lines.below(owner)
@@ -229,11 +238,24 @@ class Selection:
         for other, j in places:
             if (other is cut and (j in below or j == owner)) or j in other.kept:
                 continue
-            around = other.lines.parents[j]
-            under = other.lines.logical[around].word if around >= 0 else ""
-            word = other.lines.logical[j].word
-            if under in _IN_ARM or word in _IN_ARM or word == "return" or _TERNARY.search(other.lines.text(j)):
+            if self._chooses(other, j):
                 self._keep(other, j, LIGHT)
+
+    def _chooses(self, cut: Cut, i: int) -> bool:
+        """Whether a line may be an arm of a choice between ways to compute the same thing."""
+        lines = cut.lines
+        text, around = lines.text(i), lines.parents[i]
+        if lines.logical[i].word in _IN_ARM or _TERNARY.search(text):
+            return _SWITCH.search(text) is not None
+        if around >= 0 and lines.logical[around].word in _IN_ARM:
+            return any(
+                lines.logical[j].word in ("try", "except") or _SWITCH.search(lines.text(j))
+                for j in (around, *lines.group(around))
+            )
+        if lines.logical[i].word != "return":
+            return False
+        beside = (j for j in range(max(around, 0), i) if lines.parents[j] == around)
+        return any(lines.logical[j].word in _IN_ARM and _SWITCH.search(lines.text(j)) for j in beside)
 
     def _called(self, cut: Cut, name: str, rows: Sequence[int], dot: str) -> None:
         """Keep the lines among ``rows`` that call a GELU by a name with a product."""
@@ -245,12 +267,17 @@ class Selection:
 
     def _product(self, cut: Cut, i: int, text: str) -> None:
         """Keep all that a line rests on if a product is in ``text``, or is bound to a name that is called with."""
-        lines = cut.lines
+        lines, scope = cut.lines, cut.lines.scopes[i]
         text = code(text)
+        if scope not in cut.gated:
+            around = (scope, *lines.below(scope)) if scope >= 0 else range(len(lines))
+            names = any(_GATE.search(lines.text(j)) for j in around)
+            cut.gated[scope] = names or any(says_glu(lines.defines(o)) for o in lines.enclosing(i, classes=True))
+        if not cut.gated[scope]:
+            return
         if _PRODUCT.search(text):
             self._keep(cut, i, FULL)
             return
-        scope = lines.scopes[i]
         for name in _OF_NAME.findall(text) if scope >= 0 else ():
             here = [j for j in lines.bindings[0].get(name, ()) if lines.scopes[j] == scope]
             if any(_PRODUCT.search(code(lines.text(j))) for j in here):

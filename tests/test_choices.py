@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 
-
 import pytest
 
 from gelu_lint.engine import judge, summarise
@@ -74,28 +73,35 @@ DISAGREE = {
     + function("if fast:", "    return _fast(x)", "return _exact(x)", header="def act(x, fast):"),
     "methods without such names": "class Mlp:\n    def _fused(self, x):\n        return " + TANH + "\n\n"
     "    def _plain(self, x):\n        return " + ERF + "\n\n    def forward(self, x):\n"
-    "        if self.fused:\n            y = self._fused(x)\n        else:\n            y = self._plain(x)\n        return y\n",
+    "        if self.fused:\n            y = self._fused(x)\n        else:\n            y = self._plain(x)\n"
+    "        return y\n",
     "classes without such names": f"class Fast(nn.Module):\n    def forward(self, x):\n        return {QUICK}\n\n\n"
     f"class Exact(nn.Module):\n    def forward(self, x):\n        return {ERF}\n\n\n"
     + method("return self.act(x)", init="self.act = Fast() if fused else Exact()"),
-    "version and names": f"def _old(x):\n    return {TANH}\n\n\nif version.parse(torch.__version__) < version.parse('1.4'):\n"
+    "version and names": f"def _old(x):\n    return {TANH}\n\n\n"
+    "if version.parse(torch.__version__) < version.parse('1.4'):\n"
     "    gelu = _old\nelse:\n    gelu = F.gelu\n",
     "a class or an alias": "if hasattr(nn, 'GELU'):\n    GELU = nn.GELU\nelse:\n    class GELU(nn.Module):\n"
     f"        def forward(self, x):\n            return {QUICK}\n",
     "an import or a class": "try:\n    from torch.nn import GELU\nexcept ImportError:\n    class GELU(nn.Module):\n"
     f"        def forward(self, x):\n            return {QUICK}\n",
     "the argument": function('return F.gelu(x, approximate="tanh" if self.training else "none")'),
-    "the argument by name": function(
-        'mode = "tanh" if self.fused else "none"', "return F.gelu(x, approximate=mode)"
+    "the argument by name": function('mode = "tanh" if self.fused else "none"', "return F.gelu(x, approximate=mode)"),
+    "functions to choose": function(
+        "op = partial(F.gelu, approximate='tanh') if self.fused else F.gelu", "return op(x)"
     ),
-    "functions to choose": function("op = partial(F.gelu, approximate='tanh') if self.fused else F.gelu", "return op(x)"),
     "fused in its name": function("if self.bias_gelu_fusion:", f"    return {TANH}", f"return {ERF}"),
     "prefix": function("if act.startswith('gelu'):", "    return nn.GELU()", header="def build(act):"),
-    "prefix of a parameter": function("if name.startswith('gelu'):", "    return F.gelu", header="def get_activation(name):"),
+    "prefix of a parameter": function(
+        "if name.startswith('gelu'):", "    return F.gelu", header="def get_activation(name):"
+    ),
     "prefix of a name among others": function(
-        "if name.lower().startswith('gelu'):", "    return F.gelu", "elif name == 'relu':", "    return F.relu",
+        "if name.lower().startswith('gelu'):",
+        "    return F.gelu",
+        "elif name == 'relu':",
+        "    return F.relu",
         header="def pick(name):",
-    ),  # fmt: skip
+    ),
     "substring": function("if 'gelu' in config.hidden_act:", "    return nn.GELU('tanh')", header="def build(config):"),
     "slice": function("if hidden_act[:4] == 'gelu':", "    return nn.GELU()", header="def build(hidden_act):"),
     "split": function("if act.split('_')[0] == 'gelu':", "    return nn.GELU()", header="def build(act):"),
@@ -108,13 +114,21 @@ DISAGREE = {
         "if act == 'gelu' or act == 'gelu_new':", f"    return {TANH}", header="def run(act, x):"
     ),
     "two names in a case": function(
-        "match act:", "    case 'relu':", "        return F.relu", "    case 'gelu' | 'gelu_new':",
-        "        return F.gelu", header="def build(act):",
-    ),  # fmt: skip
+        "match act:",
+        "    case 'relu':",
+        "        return F.relu",
+        "    case 'gelu' | 'gelu_new':",
+        "        return F.gelu",
+        header="def build(act):",
+    ),
     "a guard of a case": function(
-        "match act:", "    case 'relu':", "        return F.relu", "    case s if s.startswith('gelu'):",
-        "        return F.gelu", header="def build(act):",
-    ),  # fmt: skip
+        "match act:",
+        "    case 'relu':",
+        "        return F.relu",
+        "    case s if s.startswith('gelu'):",
+        "        return F.gelu",
+        header="def build(act):",
+    ),
     "ternary by prefix": function("return F.gelu if act.startswith('gelu') else F.relu", header="def build(act):"),
     "a table": "tanh = partial(F.gelu, approximate='tanh')\nOPS = {'gelu': tanh, 'gelu_new': tanh}\n",
     "a table by dict": "tanh = nn.GELU('tanh')\nOPS = dict(gelu=tanh, gelu_pytorch_tanh=tanh)\n",
@@ -133,10 +147,13 @@ DISAGREE = {
 AGREE = {
     "the same flavour": function("if self.fused:", f"    return {TANH}", f"return {TANH}"),
     "two spellings": function(
-        "if self.use_builtin:", f"    return {TANH}",
+        "if self.use_builtin:",
+        f"    return {TANH}",
         "return x * torch.sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))",
-    ),  # fmt: skip
-    "a parameter": function("if approximate == 'tanh':", f"    return {TANH}", f"return {ERF}", header="def gelu(x, approximate):"),
+    ),
+    "a parameter": function(
+        "if approximate == 'tanh':", f"    return {TANH}", f"return {ERF}", header="def gelu(x, approximate):"
+    ),
     "an exact switch": function("if self.exact:", f"    return {ERF}", f"return {TANH}"),
     "a config value": function("if self.config.use_quick_gelu:", f"    return {QUICK}", f"return {ERF}"),
     "openai": function("if args.openai_gelu:", f"    return {TANH}", f"return {ERF}"),
@@ -144,37 +161,61 @@ AGREE = {
         "if self.fused and self.approximate == 'tanh':", f"    return {TANH}", f"return {ERF}"
     ),
     "both in both": function(
-        "if self.fused:", f"    return {TANH} if self.approx else {ERF}", "else:",
+        "if self.fused:",
         f"    return {TANH} if self.approx else {ERF}",
-    ),  # fmt: skip
+        "else:",
+        f"    return {TANH} if self.approx else {ERF}",
+    ),
     "equal names": function(
-        "if act == 'gelu':", f"    return {ERF}", "elif act == 'gelu_new':", f"    return {TANH}",
-        "elif act == 'quick_gelu':", f"    return {QUICK}", header="def run(act, x):",
-    ),  # fmt: skip
+        "if act == 'gelu':",
+        f"    return {ERF}",
+        "elif act == 'gelu_new':",
+        f"    return {TANH}",
+        "elif act == 'quick_gelu':",
+        f"    return {QUICK}",
+        header="def run(act, x):",
+    ),
     "names taken before": function(
-        "if act == 'gelu_new':", f"    return {TANH}", "if act in ('gelu_pytorch_tanh', 'gelu_fast'):",
-        f"    return {TANH}", "if act.startswith('gelu'):", f"    return {ERF}", header="def run(act, x):",
-    ),  # fmt: skip
+        "if act == 'gelu_new':",
+        f"    return {TANH}",
+        "if act in ('gelu_pytorch_tanh', 'gelu_fast'):",
+        f"    return {TANH}",
+        "if act.startswith('gelu'):",
+        f"    return {ERF}",
+        header="def run(act, x):",
+    ),
     "names taken before by elif": function(
-        "if 'tanh' in act or act == 'gelu_new':", f"    return {TANH}", "elif 'gelu' in act:", f"    return {ERF}",
+        "if 'tanh' in act or act == 'gelu_new':",
+        f"    return {TANH}",
+        "elif 'gelu' in act:",
+        f"    return {ERF}",
         header="def run(act, x):",
-    ),  # fmt: skip
+    ),
     "names taken by a table": function(
-        "if act in ACT2FN:", "    return ACT2FN[act](x)", "if act.startswith('gelu'):", f"    return {ERF}",
+        "if act in ACT2FN:",
+        "    return ACT2FN[act](x)",
+        "if act.startswith('gelu'):",
+        f"    return {ERF}",
         header="def run(act, x):",
-    ),  # fmt: skip
+    ),
     "a flavour inside": function(
-        "if act.startswith('gelu'):", "    if 'tanh' in act:", f"        return {TANH}", f"    return {ERF}",
+        "if act.startswith('gelu'):",
+        "    if 'tanh' in act:",
+        f"        return {TANH}",
+        f"    return {ERF}",
         header="def run(act, x):",
-    ),  # fmt: skip
+    ),
     "a flavour inside, as an argument": function(
-        "if act.startswith('gelu'):", "    return nn.GELU('tanh' if act.endswith('tanh') else 'none')",
+        "if act.startswith('gelu'):",
+        "    return nn.GELU('tanh' if act.endswith('tanh') else 'none')",
         header="def run(act, x):",
-    ),  # fmt: skip
+    ),
     "the name of a layer": function(
-        "for name, module in model.named_modules():", "    if name.startswith('gelu'):",
-        "        setattr(model, name, nn.GELU('tanh'))", header="def swap(model):",
-    ),  # fmt: skip
+        "for name, module in model.named_modules():",
+        "    if name.startswith('gelu'):",
+        "        setattr(model, name, nn.GELU('tanh'))",
+        header="def swap(model):",
+    ),
     "a list of names": function("if 'gelu' in activations:", f"    return {ERF}", header="def run(activations, x):"),
     "names of one flavour": function(
         "if act in ('gelu_new', 'gelu_pytorch_tanh'):", f"    return {TANH}", header="def run(act, x):"
@@ -194,7 +235,9 @@ AGREE = {
     "different places": function(
         "if self.fused:", "    self.act = nn.GELU('tanh')", "else:", "    self.last = nn.GELU('none')"
     ),
-    "a backward": function("if self.fused:", f"    return {TANH}", f"return {ERF}", header="def gelu_backward(self, x):"),
+    "a backward": function(
+        "if self.fused:", f"    return {TANH}", f"return {ERF}", header="def gelu_backward(self, x):"
+    ),
 }
 
 DEVICE = {
@@ -226,7 +269,8 @@ DEVICE = {
     + function("return F.gelu(x, approximate=APPROX)"),
     "a constant that is replaced": "APPROX = 'none'\nif torch.cuda.is_available():\n    APPROX = 'tanh'\n\n\n"
     + function("return F.gelu(x, approximate=APPROX)"),
-    "a constant in a partial": "APPROX = 'none' if torch.version.hip else 'tanh'\nact = partial(nn.GELU, approximate=APPROX)\n",
+    "a constant in a partial": "APPROX = 'none' if torch.version.hip else 'tanh'\n"
+    "act = partial(nn.GELU, approximate=APPROX)\n",
     "an attribute": method(
         "return F.gelu(x, approximate=self.mode)", init="self.mode = 'tanh' if torch.cuda.is_available() else 'none'"
     ),
@@ -242,13 +286,15 @@ DEVICE = {
     "fused by its op": function("return torch.ops.aten._addmm_activation.default(b, x, w, use_gelu=True)"),
     "fused by import": "from torch import _addmm_activation as linear_act\n\n\n"
     + function("return linear_act(b, x, w, beta=1, use_gelu=True)"),
-    "fused by another name": "linear = torch._addmm_activation\n\n\n" + function("return linear(b, x, w, use_gelu=True)"),
+    "fused by another name": "linear = torch._addmm_activation\n\n\n"
+    + function("return linear(b, x, w, use_gelu=True)"),
     "fused by a constant": "GELU = True\n\n\n" + function("return torch._addmm_activation(b, x, w, use_gelu=GELU)"),
     "fused by partial": "linear_gelu = partial(torch._addmm_activation, use_gelu=True)\n",
     "fused, and erf elsewhere": function(
-        "if x.is_cuda:", "    return torch._addmm_activation(b, x, w, use_gelu=True)",
+        "if x.is_cuda:",
+        "    return torch._addmm_activation(b, x, w, use_gelu=True)",
         "return F.gelu(torch.addmm(b, x, w), approximate='none')",
-    ),  # fmt: skip
+    ),
     "fused by a method": function("return b._addmm_activation(x, w, use_gelu=True)"),
     "fused by a name": function("return torch._addmm_activation(b, x, w, use_gelu=self.act == 'gelu')"),
 }
@@ -263,14 +309,16 @@ ANYWHERE = {
     "no argument": function("return torch._addmm_activation(b, x, w)"),
     "a wrapper": function("return torch._addmm_activation(b, x, w, use_gelu=use_gelu)"),
     "where the file asks for the device": function(
-        "if x.is_cuda:", "    return torch._addmm_activation(b, x, w, use_gelu=True)",
+        "if x.is_cuda:",
+        "    return torch._addmm_activation(b, x, w, use_gelu=True)",
         'return F.gelu(torch.addmm(b, x, w), approximate="tanh")',
-    ),  # fmt: skip
+    ),
     "where the file asks for the device elsewhere": "def can_fuse(x):\n    return x.is_cuda\n\n\n"
     + function(
-        "if can_fuse(x):", "    return torch._addmm_activation(b, x, w, use_gelu=True)",
+        "if can_fuse(x):",
+        "    return torch._addmm_activation(b, x, w, use_gelu=True)",
         'return F.gelu(torch.addmm(b, x, w), approximate="tanh")',
-    ),  # fmt: skip
+    ),
     "something else": "import lib\n\n\n" + function("return lib._addmm_activation(b, x, w, use_gelu=True)"),
     "a device for the module": function("return nn.GELU('tanh').to('cuda' if torch.cuda.is_available() else 'cpu')"),
     "a test": "def test_it(x):\n    if x.is_cuda:\n        return " + TANH + "\n    return " + ERF + "\n",
@@ -335,7 +383,7 @@ def test_lines_left_out_change_nothing(code: str, monkeypatch: pytest.MonkeyPatc
     source = decode("model.py", (HEAD + BEFORE + code + "\n\n" + BEFORE).encode())
     monkeypatch.setattr("gelu_lint.engine.skeleton", BARE)
     part, whole = (
-        [f for f in judge(summary, Project(), ("GEL017", "GEL019", "GEL032"))]
+        judge(summary, Project(), ("GEL017", "GEL019", "GEL032"))
         for summary in (summarise(source), summarise(source, complete=True))
     )
     assert part == whole

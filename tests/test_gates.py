@@ -20,7 +20,12 @@ HEAD = (
 def method(*rows: str, name: str = "FeedForward", init: tuple[str, ...] = (), header: str = "forward(self, x)") -> str:
     made = [f"        {row}" for row in ("super().__init__()", *init)]
     body = [f"        {row}" for row in rows]
-    return "\n".join((f"class {name}(nn.Module):", "    def __init__(self, d, m):", *made, "", f"    def {header}:", *body)) + "\n"
+    return (
+        "\n".join(
+            (f"class {name}(nn.Module):", "    def __init__(self, d, m):", *made, "", f"    def {header}:", *body)
+        )
+        + "\n"
+    )
 
 
 def function(*rows: str, header: str = "def mlp(params, x):") -> str:
@@ -60,19 +65,23 @@ MISPLACED = {
     "parameters": function("return F.gelu(gate * up)", header="def geglu(gate, up):"),
     "fused name": function("gate, up = x.chunk(2, -1)", "return F.gelu(gate * up)", header="def gelu_and_mul(x):"),
     "by hand": function(
-        "gate, up = x.chunk(2, -1)", "h = gate * up", "return 0.5 * h * (1.0 + torch.erf(h / math.sqrt(2.0)))",
+        "gate, up = x.chunk(2, -1)",
+        "h = gate * up",
+        "return 0.5 * h * (1.0 + torch.erf(h / math.sqrt(2.0)))",
         header="def geglu(x):",
-    ),  # fmt: skip
+    ),
     "a local function": "def gelu(x):\n    return F.gelu(x, approximate='tanh')\n\n\n"
     + function("return gelu(params.gate(x) * params.up(x))"),
     "jax": function(
-        "gate = jnp.dot(x, params['gate'])", "up = jnp.dot(x, params['up'])",
+        "gate = jnp.dot(x, params['gate'])",
+        "up = jnp.dot(x, params['up'])",
         "return jnp.dot(jax.nn.gelu(gate * up), params['down'])",
-    ),  # fmt: skip
+    ),
     "jax by einsum": function(
-        "gate = jnp.einsum('bd,dm->bm', x, params['wi_0'])", "value = jnp.einsum('bd,dm->bm', x, params['wi_1'])",
+        "gate = jnp.einsum('bd,dm->bm', x, params['wi_0'])",
+        "value = jnp.einsum('bd,dm->bm', x, params['wi_1'])",
         "return jax.nn.gelu(gate * value)",
-    ),  # fmt: skip
+    ),
     "jax.multiply": function("return jax.nn.gelu(jnp.multiply(x @ params['gate'], x @ params['up']))"),
     "flax": "class Mlp(linen.Module):\n    def __call__(self, x):\n        gate = linen.Dense(8, name='gate')(x)\n"
     "        up = linen.Dense(8, name='up')(x)\n        return linen.gelu(gate * up)\n",
@@ -85,16 +94,23 @@ MISPLACED = {
     ),
     "after a norm": method("h = self.norm(x)", "return F.gelu(self.gate(h) * self.up(h))"),
     "before the split": method("h = F.gelu(self.proj(x))", "a, b = h.chunk(2, dim=-1)", "return a * b", name="GEGLU"),
-    "before the split, in one row": method("a, b = F.gelu(self.proj(x)).chunk(2, -1)", "return self.o(a * b)", name="GeGLU"),
+    "before the split, in one row": method(
+        "a, b = F.gelu(self.proj(x)).chunk(2, -1)", "return self.o(a * b)", name="GeGLU"
+    ),
     "before the split by a module": method(
         "a, b = torch.chunk(self.act(self.proj(x)), 2, -1)", "return a * b", name="GatedGelu", init=ACT
     ),
     "before the split in a sequence": method(
-        "gate, up = self.proj(x).chunk(2, -1)", "return gate * up", name="GEGLU",
+        "gate, up = self.proj(x).chunk(2, -1)",
+        "return gate * up",
+        name="GEGLU",
         init=("self.proj = nn.Sequential(nn.Linear(d, 2 * m), nn.GELU())",),
-    ),  # fmt: skip
+    ),
     "before the split in jax": function(
-        "h = jax.nn.gelu(x @ params['wi'])", "a, b = jnp.split(h, 2, axis=-1)", "return a * b", header="def geglu(params, x):"
+        "h = jax.nn.gelu(x @ params['wi'])",
+        "a, b = jnp.split(h, 2, axis=-1)",
+        "return a * b",
+        header="def geglu(params, x):",
     ),
     "before the split by slices": method(
         "h = F.gelu(self.proj(x))", "return h[..., : self.m] * h[..., self.m :]", name="GLU"

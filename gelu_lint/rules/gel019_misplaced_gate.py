@@ -1,10 +1,10 @@
 """A gated unit whose GELU stands around the product, or before the split.
 
 ## What it does
-Reports GEGLU in which the product of gate and value is activated, `gelu(gate(x) * up(x))`, and a unit named for GEGLU or
-GLU that activates both halves, `a, b = gelu(proj(x)).chunk(2)`. Two factors are gate and value if both are projections of
-one input, or both halves of one split, and names say so. Products with a scale, a mask, a norm or attention weights are
-none, and gMLP, which activates before the split by its definition, is not meant.
+Reports GEGLU in which the product of gate and value is activated, `gelu(gate(x) * up(x))`, and a unit named for GEGLU
+or GLU that activates both halves, `a, b = gelu(proj(x)).chunk(2)`. Two factors are gate and value if both are
+projections of one input, or both halves of one split, and names say so. Products with a scale, a mask, a norm or
+attention weights are none, and gMLP, which activates before the split by its definition, is not meant.
 
 ## Why is this bad
 GEGLU is GELU(gate)·value (arXiv:2002.05202). GELU(gate·value) is another function: with gate = value = −3 it is 9, and
@@ -43,13 +43,17 @@ def _off(file: FileSummary, use: Use) -> tuple[str, float]:
     gelu = FLAVOURS[found if found in ("erf", "tanh", "quick") else "erf"].value
     if use.form == "product":
         error = abs(gelu(9.0) - gelu(-3.0) * -3.0)
-        return f"activates the product {use.written}: a GELU gate is GELU(g)·u, not GELU(g·u); off by {error:.3g} at " + (
-            "g = u = −3"
-        ), error
+        return (
+            f"activates the product {use.written}: a GELU gate is GELU(g)·u, not GELU(g·u); off by {error:.3g} at "
+            + ("g = u = −3"),
+            error,
+        )
     error = abs(gelu(3.0) * gelu(-3.0) - gelu(3.0) * -3.0)
-    return f"activates both halves before the split ({use.written}): a GELU gate is GELU(g)·u, not GELU(g)·GELU(u); " + (
-        f"off by {error:.3g} at g = 3, u = −3"
-    ), error
+    return (
+        f"activates both halves before the split ({use.written}): a GELU gate is GELU(g)·u, not GELU(g)·GELU(u); "
+        + (f"off by {error:.3g} at g = 3, u = −3"),
+        error,
+    )
 
 
 def evidence() -> None:

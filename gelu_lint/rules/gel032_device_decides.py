@@ -7,8 +7,8 @@ and branches, tables and constants that choose the flavour by device or platform
 the device decides something else, such as a dtype, nothing is reported.
 
 ## Why is this bad
-The same model with the same weights computes other values elsewhere, by up to 4.7e-4 in each activation: a test on a CPU
-does not test what runs in production.
+The same model with the same weights computes other values elsewhere, by up to 4.7e-4 in each activation: a test on a
+CPU does not test what runs in production.
 
 ## Fix safety
 There is no fix: only you know which of both is meant.

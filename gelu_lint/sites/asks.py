@@ -40,9 +40,29 @@ _ACTIVATION = frozenset(("act", "activ", "activation", "nonlinearity", "nonlin")
 _SWITCH = frozenset(
     (
         *("fused", "fuse", "fusion", "fusing", "compiled", "compile", "compiling", "jit", "jitted", "script"),
-        *("scripted", "scripting", "scriptable", "torchscript", "traced", "tracing", "optimized", "optimised", "kernel"),
+        *(
+            "scripted",
+            "scripting",
+            "scriptable",
+            "torchscript",
+            "traced",
+            "tracing",
+            "optimized",
+            "optimised",
+            "kernel",
+        ),
         *("kernels", "native", "builtin", "triton", "xformers", "apex", "eager", "efficient", "flash", "onnx", "liger"),
-        *("export", "exporting", "exportable", "exported", "deploy", "inference", "extension", "vectorized", "inductor"),
+        *(
+            "export",
+            "exporting",
+            "exportable",
+            "exported",
+            "deploy",
+            "inference",
+            "extension",
+            "vectorized",
+            "inductor",
+        ),
     )
 )
 #: Those that beside "gelu" say which one.
@@ -183,39 +203,45 @@ def _compared(
     left: CSTNode, operator: str, right: CSTNode, names: Names, moment: Moment, around: str, others: bool
 ) -> Asked:
     if operator == "Equal":
-        for subject, value in ((left, right), (right, left)):
-            text = text_of(value)
-            if not text:
-                continue
-            sliced = _first_letters(subject)
-            if sliced is not None:
-                inner, length = sliced
-                if length == len(text):
-                    return _matching(inner, lambda name: name.startswith(text), around, others)
-                return Asked(unclear=True)
-            head = _head(subject)
-            if head is not None:
-                return _matching(head[0], lambda name: name.split(head[1])[0] == text, around, others)
-            return Asked((text,), subject=_subject(subject))
+        return _equals(left, right, around, others) or _equals(right, left, around, others) or Asked(unclear=True)
     if operator == "In":
-        listed = right
-        if isinstance(listed, Name):
-            listed = names.constant(listed, moment) or listed
+        held = names.constant(right, moment) if isinstance(right, Name) else None
+        listed = held if held is not None else right
         if isinstance(listed, (Tuple, List, Set)):
             texts = [text_of(element.value) for element in listed.elements]
             if all(texts) and texts:
                 return Asked(texts, merges=len(texts) > 1, subject=_subject(left))
-        text = text_of(left)
-        if text and not isinstance(listed, (Tuple, List, Set)):
-            return _matching(right, lambda name: text in name, around, others, anywhere=True)
-    if operator in ("NotEqual", "GreaterThan", "GreaterThanEqual") and isinstance(left, Call):
-        value = literal(right)[1]
-        told = last_name(left.func) == "find" and isinstance(left.func, Attribute) and left.args
-        if told and value in (-1, 0) and (operator, value) != ("NotEqual", 0):
-            text = text_of(left.args[0].value)
-            if text and isinstance(left.func, Attribute):
-                return _matching(left.func.value, lambda name: text in name, around, others, anywhere=True)
+        elif text_of(left):
+            return _holding(right, text_of(left), around, others)
+    found = isinstance(left, Call) and isinstance(left.func, Attribute) and left.func.attr.value == "find"
+    if found and isinstance(left, Call) and isinstance(left.func, Attribute) and left.args:
+        then = (operator, literal(right)[1])
+        if then in (("NotEqual", -1), ("GreaterThan", -1), ("GreaterThanEqual", 0)) and text_of(left.args[0].value):
+            return _holding(left.func.value, text_of(left.args[0].value), around, others)
     return Asked(unclear=True)
+
+
+def _equals(subject: CSTNode, value: CSTNode, around: str, others: bool) -> Asked | None:
+    """``name == "gelu"``, ``name[:4] == "gelu"``, ``name.split("_")[0] == "gelu"``."""
+    text = text_of(value)
+    if not text:
+        return None
+    sliced = _first_letters(subject)
+    if sliced is not None:
+        if sliced[1] != len(text):
+            return Asked(unclear=True)
+        return _matching(sliced[0], lambda name: name.startswith(text), around, others)
+    head = _head(subject)
+    if head is not None:
+        node, sign = head
+        return _matching(node, lambda name: name.split(sign)[0] == text, around, others)
+    return Asked((text,), subject=_subject(subject))
+
+
+def _holding(subject: CSTNode, text: str, around: str, others: bool) -> Asked:
+    """``"gelu" in name``."""
+    # Who asks for "gelu" anywhere in a name hardly thinks of quick_gelu, nor of any name that ends so.
+    return _matching(subject, lambda name: text in name and name != "quick_gelu", around, others)
 
 
 def _called(test: Call, around: str, others: bool) -> Asked:
@@ -228,7 +254,9 @@ def _called(test: Call, around: str, others: bool) -> Asked:
             wanted = tuple(texts)
             return _matching(
                 test.func.value,
-                (lambda name: name.startswith(wanted)) if last == "startswith" else (lambda name: name.endswith(wanted)),
+                (lambda name: name.startswith(wanted))
+                if last == "startswith"
+                else (lambda name: name.endswith(wanted)),
                 around,
                 others,
             )
@@ -244,11 +272,8 @@ def _called(test: Call, around: str, others: bool) -> Asked:
     return Asked(unclear=True)
 
 
-def _matching(
-    subject: CSTNode, matches: Callable[[str], bool], around: str, others: bool, anywhere: bool = False
-) -> Asked:
-    # Who asks for "gelu" anywhere in a name hardly thinks of quick_gelu, nor of any name that ends so.
-    found = [name for name in NAMES if matches(name) and not (anywhere and name == "quick_gelu")]
+def _matching(subject: CSTNode, matches: Callable[[str], bool], around: str, others: bool) -> Asked:
+    found = [name for name in NAMES if matches(name)]
     if not found or not _names_activation(subject, around, others):
         return Asked(unclear=True)
     return Asked(found, merges=True, subject=_subject(subject), listed=False)

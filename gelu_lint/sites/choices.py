@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from gelu_lint.claims import says_gelu
+from gelu_lint.claims import one_way, says_gelu
 from gelu_lint.facts.activation_names import NAMES
 from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables
@@ -29,6 +29,7 @@ from gelu_lint.tree.nodes import (
     CSTNode,
     Dict,
     DictElement,
+    Else,
     Expr,
     FunctionDef,
     If,
@@ -109,7 +110,7 @@ class Choices:
         self._plans: list[_Plan] = []
         bound = (b for scope in names.scopes.values() for found in scope.bindings.values() for b in found)
         defined = {b.node.name.value for b in bound if isinstance(b.node, (FunctionDef, ClassDef))}
-        self._defined = {name for name in defined if not _gelu_in(name)} - _BEHAVIOUR
+        self._defined = {name for name in defined if not _gelu_in(name) and one_way(name)} - _BEHAVIOUR
 
     def _meet(self, node: CSTNode) -> _Met:
         met = _Met(node, self._walk.moment, (*self._walk.path,))
@@ -292,9 +293,7 @@ class Choices:
                 self._registered(met, node)
             elif isinstance(node, Call) and last_name(node.func) == "getattr":
                 self._defaulted(met, node)
-            elif self._holds(node) or isinstance(node, Call):
-                self._table(met)
-            elif isinstance(node, Dict):
+            else:
                 self._table(met)
         for entries in self._entries.values():
             self._rows(entries, entries[0][1])
@@ -328,7 +327,7 @@ class Choices:
         while isinstance(at, If):
             claimed.add(id(at))
             here = self._tests.get(id(at), met)
-            rest: CSTNode | None = at
+            rest: If | Else | None = at
             while isinstance(rest, If):
                 tests.append((rest.test, self._slots(_block(rest.body)), here))
                 claimed.add(id(rest))
@@ -668,9 +667,9 @@ def _goes(small: CSTNode) -> Iterator[tuple[str, CSTNode]]:
     elif isinstance(small, Assign):
         target, value = small.targets[0].target, small.value
         pairs: list[tuple[CSTNode, CSTNode]] = [(target, value)]
-        if isinstance(target, (Tuple, List)) and isinstance(value, (Tuple, List)):
-            if len(target.elements) == len(value.elements):
-                pairs = [(t.value, v.value) for t, v in zip(target.elements, value.elements, strict=True)]
+        many = [part.elements for part in (target, value) if isinstance(part, (Tuple, List))]
+        if len(many) == 2 and len(many[0]) == len(many[1]):
+            pairs = [(one.value, given.value) for one, given in zip(*many, strict=True)]
         for one, given in pairs:
             index = f"[{_index(one)}]" if isinstance(one, Subscript) else ""
             yield (dotted(one.value if isinstance(one, Subscript) else one) or "value") + index, given
@@ -711,7 +710,9 @@ def _open(before: Sequence[tuple[CSTNode, Asked]], own: Asked) -> bool:
 def _other_activation(test: CSTNode) -> bool:
     """Whether a test is for the name of another activation."""
     strings = words_of(test)[1]
-    return any(text.lower() in ("relu", "silu", "swish", "tanh", "sigmoid", "leaky_relu", "elu", "mish") for text in strings)
+    return any(
+        text.lower() in ("relu", "silu", "swish", "tanh", "sigmoid", "leaky_relu", "elu", "mish") for text in strings
+    )
 
 
 def _texts(case: MatchCase) -> tuple[str, ...] | None:
@@ -775,5 +776,3 @@ def _split(first: Sequence[Block], second: Sequence[Block]) -> Block | None:
             return left if left.node == right.node and left.kind == "if" else None
     rest = (*first[len(second) :], *second[len(first) :])
     return rest[0] if len(rest) == 1 and rest[0].kind == "if" else None
-
-

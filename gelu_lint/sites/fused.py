@@ -33,7 +33,9 @@ class Fused:
         self._found: list[tuple[Call, CSTNode, str]] = []
 
     def visit_Call(self, node: Call) -> None:
-        given = next((a.value for a in node.args if isinstance(a.keyword, Name) and a.keyword.value == "use_gelu"), None)
+        given = next(
+            (a.value for a in node.args if isinstance(a.keyword, Name) and a.keyword.value == "use_gelu"), None
+        )
         if given is None or not self._is_on(given):
             return
         callee = node.func

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from gelu_lint.claims import says_glu
@@ -40,21 +41,61 @@ _SPLITS = ("chunk", "split", "unbind", "tensor_split", "array_split", "split_wit
 _MATMULS = ("dot", "matmul", "linear", "mm", "bmm", "einsum", "tensordot", "dot_general", "dense")
 _GATE = frozenset(("gate", "gates", "gating", "gated"))
 #: Names of the two projections of a gated unit.
-_PAIRS = (
-    *(("w1", "w3"), ("w1", "w2"), ("wi0", "wi1"), ("w0", "w1"), ("fc1", "fc2"), ("linear1", "linear2"), ("lin1", "lin2")),
-    *(("v", "w"), ("up", "gate"), ("value", "gate"), ("h1", "h3"), ("fcg", "fcx"), ("proj1", "proj2"), ("u", "v")),
-)
+_PAIRS = (("w1", "w3"), ("w1", "w2"), ("wi0", "wi1"), ("w0", "w1"), ("g", "x"))
 _VALUES = frozenset(("up", "value", "values", "val"))
 #: What multiplies something else than a value.
 _ASIDE = frozenset(
     (
         *("scale", "scales", "scaling", "mask", "masks", "weight", "weights", "attn", "attention", "score", "scores"),
-        *("query", "key", "q", "k", "norm", "ln", "bn", "rms", "layernorm", "rmsnorm", "gamma", "beta", "alpha", "bias"),
+        *(
+            "query",
+            "key",
+            "q",
+            "k",
+            "norm",
+            "ln",
+            "bn",
+            "rms",
+            "layernorm",
+            "rmsnorm",
+            "gamma",
+            "beta",
+            "alpha",
+            "bias",
+        ),
         *("sigmoid", "softmax", "tanh", "silu", "swish", "relu", "elu", "gelu", "softplus", "exp", "dropout", "drop"),
-        *("embed", "embedding", "embeddings", "pos", "position", "rotary", "cos", "sin", "temperature", "prob", "probs"),
-        *("se", "squeeze", "router", "routing", "expert", "mean", "sum", "rsqrt", "sqrt", "abs", "pool", "time", "film"),
+        *(
+            "embed",
+            "embedding",
+            "embeddings",
+            "pos",
+            "position",
+            "rotary",
+            "cos",
+            "sin",
+            "temperature",
+            "prob",
+            "probs",
+        ),
+        *(
+            "se",
+            "squeeze",
+            "router",
+            "routing",
+            "expert",
+            "mean",
+            "sum",
+            "rsqrt",
+            "sqrt",
+            "abs",
+            "pool",
+            "time",
+            "film",
+        ),
     )
 )
+#: What holds layers.
+_HOLDERS = ("self", "cls", "mod", "layer", "params", "module", "m", "mlp")
 _GMLP = re.compile(r"gmlp|spatial|sgu|g_mlp", re.IGNORECASE)
 
 
@@ -211,7 +252,9 @@ class Gates:
         one, other = self._unpacking(left, moment), self._unpacking(right, moment)
         if one is not None and one is other:
             target = one.node.targets[0].target
-            return isinstance(target, (Tuple, List)) and len(target.elements) == 2 and _split(one.node.value) is not None
+            return (
+                isinstance(target, (Tuple, List)) and len(target.elements) == 2 and _split(one.node.value) is not None
+            )
         if isinstance(left, Subscript) and isinstance(right, Subscript):
             return _key(left.value) == _key(right.value) != ""
         return False
@@ -227,7 +270,9 @@ class Gates:
             return ""
         if isinstance(node, Name):
             bound = self._names.single(node, moment)
-            return self._input(bound.node, bound.moment, depth + 1) if bound is not None and bound.node is not None else ""
+            return (
+                self._input(bound.node, bound.moment, depth + 1) if bound is not None and bound.node is not None else ""
+            )
         if isinstance(node, BinaryOperation):
             if _is(node, "MatrixMultiply"):
                 return _key(node.left)
@@ -242,9 +287,9 @@ class Gates:
             resolved = self._names.resolve(node.func, moment)
             own = last_name(node.func.value) in ("self", "cls")
             return _key(given[0] if resolved or own else node.func.value)
-        if isinstance(node.func, Attribute) and last_name(node.func.value) not in ("self", "cls", "mod", "layer", "params"):
-            if not isinstance(node.func.value, Attribute):
-                return ""  # a method of a tensor
+        held = node.func.value if isinstance(node.func, Attribute) else None
+        if held is not None and not isinstance(held, Attribute) and last_name(held) not in _HOLDERS:
+            return ""  # a method of a tensor
         return _key(given[0]) if len(given) == 1 else ""
 
     def _is_parameter(self, node: CSTNode, moment: Moment) -> bool:
@@ -327,15 +372,13 @@ def _gated(one: frozenset[str], other: frozenset[str]) -> bool:
     if (one & _VALUES) != (other & _VALUES) and "up" in one | other:
         return True
     joined = ["".join(sorted(said)) for said in (one, other)]
-    return any(
-        (a in one and b in other) or (b in one and a in other) or joined in ([a, b], [b, a]) for a, b in _PAIRS[:5]
-    )
+    return any((a in one and b in other) or (b in one and a in other) or joined in ([a, b], [b, a]) for a, b in _PAIRS)
 
 
 def _words(name: str) -> set[str]:
     """The words of a name, with their digits: gate and proj of ``gate_proj``, wi0 of ``wi_0``."""
     found = [token.lower() for token in _TOKEN.findall(name)]
-    joined = [a + b for a, b in zip(found, found[1:], strict=False) if b.isdigit()]
+    joined = [a + b for a, b in pairwise(found) if b.isdigit()]
     return {*found, *joined}
 
 
@@ -355,12 +398,14 @@ def _key(node: CSTNode) -> str:
 
 def _split(node: CSTNode) -> CSTNode | None:
     """What a call takes apart, None where it is no such call."""
-    if not isinstance(node, Call) or last_name(node.func) not in _SPLITS or not isinstance(node.func, (Name, Attribute)):
+    if (
+        not isinstance(node, Call)
+        or last_name(node.func) not in _SPLITS
+        or not isinstance(node.func, (Name, Attribute))
+    ):
         return None
     base = node.func.value if isinstance(node.func, Attribute) else None
     modules = ("torch", "jnp", "np", "tf", "ops", "F", "mx", "numpy", "paddle", "K", "jax", "lax", "mint", "functional")
     if base is None or (isinstance(base, (Name, Attribute)) and last_name(base) in modules):
-        first = next((arg.value for arg in node.args if arg.keyword is None), None)
-        return first
+        return next((arg.value for arg in node.args if arg.keyword is None), None)
     return base
-

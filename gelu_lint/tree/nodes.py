@@ -57,6 +57,9 @@ from libcst import (
     Element as Element,
 )
 from libcst import (
+    Else as Else,
+)
+from libcst import (
     Expr as Expr,
 )
 from libcst import (
