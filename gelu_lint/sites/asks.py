@@ -70,7 +70,7 @@ _PACE = frozenset(("fast", "faster", "slow"))
 _TRAINING = frozenset(("training", "train", "requires", "grad", "deterministic", "eval"))
 _LIBRARIES = frozenset(("torch", "pytorch", "tf", "tensorflow", "jax", "flax", "keras", "paddle", "library", "pkg"))
 _GUARDS = ("hasattr", "getattr", "signature", "dir", "find_spec", "is_available")
-_FLAG = re.compile(r"_?(?:HAS|HAVE|SUPPORTS?)_[A-Z0-9_]+$|[A-Z0-9_]*_(?:GE|GT|LE|LT)_?[A-Z0-9_]*$")
+_FLAG = re.compile(r"_?(?:HAS|HAVE|SUPPORTS?)_[A-Z0-9_]+$|[A-Z0-9_]*_(?:GE|GT|LE|LT)_?[0-9][A-Z0-9_]*$")
 _GREATER = re.compile(r"is_(?:torch|tf|jax)_(?:greater|less)\w*|torch_[gl][et]|compare_versions")
 _SLICE = re.compile(r"\[:(\d)\]$")
 #: Names of a parameter of a function for activations.

@@ -280,7 +280,7 @@ class Choices:
         for met in self._met:
             node = met.node
             if isinstance(node, If):
-                if id(node) not in claimed and not isinstance(met.path[-1], If):
+                if self._holds(node) and id(node) not in claimed and not isinstance(met.path[-1], If):
                     self._branches(met, claimed)
             elif isinstance(node, IfExp):
                 if self._holds(node) and not (isinstance(met.path[-1], IfExp) and met.path[-1].orelse is node):
