@@ -20,6 +20,7 @@ from gelu_lint.tree.literals import dotted, last_name, literal, text_of
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
     AnnAssign,
+    Arg,
     Assign,
     Attribute,
     BooleanOperation,
@@ -184,6 +185,7 @@ class Choices:
             self._holders.update(map(id, path))
         for node, path in self._formulas.found():
             self._holders.update(map(id, (*path, *_way_to(node, path))))
+        self._unsure = {id(node) for node, path in self._calls.found() if _with_more(path)}
         self._stands: dict[int, list[CSTNode]] = {}
         self._nodes = {id(node): node for node, _ in (*self._calls.found(), *self._formulas.found())}
         for key, met in self._named.items():
@@ -624,9 +626,24 @@ class Choices:
 
     def _flavour(self, nodes: Sequence[CSTNode], known: Mapping[int, list[Site]]) -> str:
         """The one flavour that nodes compute, "" where there is none or more than one."""
+        if any(id(node) in self._unsure for node in nodes):
+            return ""
         found = {site.flavour for node in nodes for site in known.get(id(node), ())}
         found |= {self._imports[id(node)] for node in nodes if id(node) in self._imports}
         return found.pop() if len(found) == 1 and found <= {*_FLAVOURS} else ""
+
+
+def _with_more(path: Sequence[CSTNode]) -> bool:
+    """Whether arguments stand beside a reference: ``(nn.GELU, {"approximate": "tanh"})``, ``make(nn.GELU, **options)``."""
+    above = path[-2] if len(path) > 1 else None
+    if isinstance(above, (Tuple, List)):
+        values = [element.value for element in above.elements]
+        return any(isinstance(v, Dict) or (isinstance(v, Call) and last_name(v.func) == "dict") for v in values)
+    if isinstance(above, Call) and isinstance(path[-1], Arg):
+        words = [arg.keyword.value for arg in above.args if isinstance(arg.keyword, Name)]
+        more = any(arg.star == "**" or isinstance(arg.value, Dict) for arg in above.args)
+        return more or any("approx" in word or "kwargs" in word for word in words)
+    return False
 
 
 def _way_to(node: CSTNode, path: Sequence[CSTNode]) -> list[CSTNode]:
