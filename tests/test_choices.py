@@ -226,8 +226,10 @@ AGREE = {
     "another test": function("if self.layer_idx == 0:", f"    return {TANH}", f"return {ERF}"),
     "a table of right pairs": "OPS = {'gelu': nn.GELU(), 'gelu_new': nn.GELU('tanh'), 'quick_gelu': f}\n",
     "a table of one flavour": "OPS = {'gelu_new': nn.GELU('tanh'), 'gelu_pytorch_tanh': nn.GELU('tanh')}\n",
-    "a table of classes with arguments": "OPS = {'gelu': (nn.GELU, {'approximate': 'tanh'}), 'gelu_new': nn.GELU('tanh')}\n",
-    "a table of what is made later": "OPS = {'gelu': make(nn.GELU, approximate='none'), 'gelu_new': make(nn.GELU, **more)}\n",
+    "a table of classes with arguments": "OPS = {'gelu': (nn.GELU, {'approximate': 'none'}),\n"
+    "       'gelu_new': nn.GELU()}\n",
+    "a table of what is made later": "OPS = {'gelu': make(nn.GELU, approximate='none'),\n"
+    "       'gelu_new': make(nn.GELU, **more)}\n",
     "a constant of a registry": "GELU_TANH = 2\n\n\n"
     + function("if act == ACT_GELU_TANH:", f"    return {TANH}", f"return {ERF}"),
     "a table of unknowns": "OPS = {'gelu': op, 'gelu_new': op}\n",

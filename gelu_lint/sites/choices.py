@@ -634,7 +634,7 @@ class Choices:
 
 
 def _with_more(path: Sequence[CSTNode]) -> bool:
-    """Whether arguments stand beside a reference: ``(nn.GELU, {"approximate": "tanh"})``, ``make(nn.GELU, **options)``."""
+    """Whether arguments stand beside a reference: ``(nn.GELU, {"approximate": "tanh"})``, ``make(nn.GELU, **more)``."""
     above = path[-2] if len(path) > 1 else None
     if isinstance(above, (Tuple, List)):
         values = [element.value for element in above.elements]
