@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from gelu_lint.facts import devices
 from gelu_lint.lines import Lines, code
 from gelu_lint.scan import Scan
 
@@ -20,8 +21,9 @@ OPAQUE = re.compile(r"[\w)\]]\s*[(\[]|[{\[]")
 TRANSPARENT = re.compile(r"getattr|import")
 
 
-#: What may choose a flavour by what it runs on: of such a line all counts.
-_PICKS = re.compile(r"[\"'](?:none|tanh)[\"']|default_backend|is_available\(")
+#: Values that choose a flavour; and what may do so by what the code runs on: of such a line all counts.
+VALUES = re.compile(r"[\"'](?:none|tanh)[\"']")
+PICKS = re.compile(rf"{VALUES.pattern}|{devices.ASKS.pattern}", re.IGNORECASE)
 
 
 HEADER, LIGHT, FULL, SEED = range(4)
@@ -137,5 +139,5 @@ def stands(text: str, word: str) -> bool:
         return True
     plain = code(text)
     return word not in ("for", "with", "async", "del", "def", "class") and (
-        OPAQUE.search(plain) is None or TRANSPARENT.search(plain) is not None or _PICKS.search(text) is not None
+        OPAQUE.search(plain) is None or TRANSPARENT.search(plain) is not None or PICKS.search(text) is not None
     )

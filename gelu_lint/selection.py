@@ -16,6 +16,7 @@ from gelu_lint.cut import (
     OPAQUE,
     SEED,
     TRANSPARENT,
+    VALUES,
     Cut,
     Piece,
     lines_left,
@@ -450,6 +451,12 @@ class Selection:
                     waiting += [(j, HEADER) for j in group]
                 if lines.parents[i] >= 0:
                     waiting.append((lines.parents[i], HEADER))
+            if before < 0 and level > HEADER and lines.parents[i] >= 0:
+                around = lines.parents[i]
+                if lines.logical[around].word in ("if", "elif"):
+                    last = lines.below(around)[-1]
+                    if lines.logical[last].word == "return" and lines.parents[last] == around:
+                        waiting.append((last, HEADER))
             if before < 0 and (lines.logical[i].word in _TESTS or (level > HEADER and _TERNARY.search(lines.text(i)))):
                 self._asked(cut, i)
             if level > HEADER:
@@ -533,6 +540,7 @@ class Selection:
         lines = cut.lines
         if lines.defines(i) == name:
             follows = level == SEED or (level == FULL and lines.logical[i].word != "class")
+            follows = follows or (level == LIGHT and any(VALUES.search(lines.text(j)) for j in lines.below(i)))
             if self._small or (follows and len(lines.below(i)) <= _SHORT):
                 self._whole(cut, i, FULL)
             elif level >= FULL:
@@ -581,7 +589,7 @@ class Selection:
             if member and part.kind != "simple":
                 continue
             own = part.kind in ("def", "class") and _defined(self._text[part.start : part.end]) == name
-            if own and level < FULL and p not in self._cuts:
+            if own and level < FULL and p not in self._cuts and not self._picks(part):
                 self._faint.setdefault(p, set()).add(name)
                 continue
             cut = self._cut(p)
@@ -598,6 +606,11 @@ class Selection:
                 self._keep(cut, i, HEADER)
             if part.kind == "simple" and (cut.lines.bindings[1] or _PATCHES.search(cut.lines.text(0))):
                 self._keep(cut, 0, min(level, FULL))
+
+    def _picks(self, part: Part) -> bool:
+        """Whether a function may choose a flavour for whoever calls it."""
+        text = self._text[part.start : part.end]
+        return part.kind == "def" and text.count("\n") <= 2 * _SHORT and VALUES.search(text) is not None
 
     def _index(self) -> dict[str, list[int]]:
         """The parts that may bind a name at the top level, by name."""

@@ -49,6 +49,22 @@ DISAGREE = {
     "a default that is replaced": function(
         "self.act = nn.GELU('none')", "if self.fused:", "    self.act = nn.GELU('tanh')"
     ),
+    "a formula by branches": function(
+        "if self.fast:",
+        "    gate = torch.sigmoid(1.702 * x)",
+        "else:",
+        "    gate = 0.5 * (1.0 + torch.erf(x / math.sqrt(2.0)))",
+        "return x * gate",
+    ),
+    "a formula by a ternary": function(
+        "return x * (torch.sigmoid(1.702 * x) if self.fast else 0.5 * (1.0 + torch.erf(x / 1.4142135623730951)))"
+    ),
+    "a local that is returned": function("if self.fused:", f"    y = {TANH}", "    return y", f"return {ERF}"),
+    "a list": "def f(layers, fused):\n    if fused:\n        layers.append(nn.GELU('tanh'))\n    else:\n"
+    "        layers.append(nn.GELU())\n",
+    "inside a with": function(
+        "if self.training:", "    with torch.autocast('cuda'):", f"        return {TANH}", f"return {ERF}"
+    ),
     "training": method("if self.training:", f"    return {ERF}", f"return {TANH}"),
     "grad": function("if x.requires_grad:", f"    return {ERF}", f"return {TANH}"),
     "scripting": function("if torch.jit.is_scripting():", f"    return {ERF}", f"return {TANH}"),
@@ -266,6 +282,16 @@ DEVICE = {
     "a flag by name": "FASTER = torch.cuda.is_available()\n\n\n"
     + function("if FASTER:", f"    return {TANH}", f"return {ERF}"),
     "a local flag": function("there = x.is_cuda", "if there:", f"    return {TANH}", f"return {ERF}"),
+    "a flag that says tanh": "USE_TANH = torch.cuda.is_available()\n\n\n"
+    + function("return F.gelu(x, approximate='tanh' if USE_TANH else 'none')"),
+    "a function that chooses": "def _mode():\n    return 'tanh' if torch.cuda.is_available() else 'none'\n\n\n"
+    + function("return F.gelu(x, approximate=_mode())"),
+    "a function that chooses by branches": "def _mode():\n    if torch.cuda.is_available():\n        return 'tanh'\n"
+    "    return 'none'\n\n\n" + function("return F.gelu(x, approximate=_mode())"),
+    "jax by a name": "def f(x):\n    on = jax.devices()[0].platform == 'tpu'\n"
+    "    return jax.nn.gelu(x, approximate=on)\n",
+    "methods by device": "class Act:\n    def forward_cuda(self, x):\n        return " + TANH + "\n\n"
+    "    def forward_native(self, x):\n        return " + ERF + "\n",
     "a module": "act = nn.GELU('tanh') if torch.cuda.is_available() else nn.GELU()\n",
     "a constant": "APPROX = 'none' if torch.version.hip else 'tanh'\n\n\n"
     + function("return F.gelu(x, approximate=APPROX)"),

@@ -104,9 +104,11 @@ def kind_of(test: CSTNode, names: Names, moment: Moment) -> str:
     """What a test asks for, as in Arm; names are followed to what they are bound to where that asks for a device."""
     found, strings = words_of(test)
     guard = _guards(found)
+    if any(_bound_to_device(item, names, moment) for item in _names_in(test)):
+        return "device"
     if not guard and _by_flavour((*found, *strings)):
         return "flavour"
-    if of_device(test) or any(_bound_to_device(item, names, moment) for item in _names_in(test)):
+    if of_device(test):
         return "device"
     if guard:
         return "version"

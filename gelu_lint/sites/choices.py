@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -67,6 +68,8 @@ _WRAPPERS = ("partial", "script", "jit", "compile", "vmap", "checkpoint", "Lambd
 #: What holds the name of an activation, among other things.
 _OWNERS = frozenset(("self", "cls", "config", "cfg", "conf", "args", "hparams", "params", "opt", "opts", "get"))
 
+_BY_DEVICE = re.compile(r"_?(?:forward|call|apply)_(?:native|cuda|cpu|hip|rocm|xpu|npu|tpu|hpu|mps|oot|neuron|gpu)")
+
 #: Methods that are called by other names.
 _BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call", "setup", "build"))
 
@@ -122,7 +125,7 @@ class Choices:
         self._tests[id(node)] = self._meet(node)
 
     def visit_IfExp(self, node: IfExp) -> None:
-        self._meet(node)
+        self._tests[id(node)] = self._meet(node)
 
     def visit_Try(self, node: Try) -> None:
         self._meet(node)
@@ -146,8 +149,7 @@ class Choices:
             self._meet(node)
 
     def visit_ClassDef(self, node: ClassDef) -> None:
-        if node.decorators:
-            self._meet(node)
+        self._meet(node)
 
     def visit_Assign(self, node: Assign) -> None:
         target = node.targets[0].target
@@ -293,12 +295,15 @@ class Choices:
                 self._cases(met)
             elif isinstance(node, (FunctionDef, ClassDef)):
                 self._registered(met, node)
+                if isinstance(node, ClassDef) and self._holds(node.body):
+                    self._methods(met, node)
             elif isinstance(node, Call) and last_name(node.func) == "getattr":
                 self._defaulted(met, node)
             else:
                 self._table(met)
         for entries in self._entries.values():
             self._rows(entries, entries[0][1])
+        self._made_by_branches()
         for chosen, row, around in self._calls.chosen():
             self._argument(chosen, row, around)
         for plan in self._plans:
@@ -326,6 +331,7 @@ class Choices:
         tests: list[tuple[CSTNode, Slots, _Met]] = []
         at: CSTNode | None = met.node
         last: Slots = {}
+        left: set[int] = set()  # tests whose arm gives what it has computed, and leaves
         while isinstance(at, If):
             claimed.add(id(at))
             here = self._tests.get(id(at), met)
@@ -333,11 +339,13 @@ class Choices:
             while isinstance(rest, If):
                 tests.append((rest.test, self._slots(_block(rest.body)), here))
                 claimed.add(id(rest))
+                if _leaves(rest.body):
+                    left.add(id(rest.test))
                 rest = rest.orelse
             if rest is not None:
                 last = self._slots(_block(rest.body))
                 break
-            if index < 0 or not all("return" in slots or not slots for _, slots, _ in tests):
+            if index < 0 or not all("return" in slots or not slots or id(test) in left for test, slots, _ in tests):
                 break
             after = [(i, s) for i, s in enumerate(siblings) if i > index and self._holds(s)]
             if not after:
@@ -477,6 +485,36 @@ class Choices:
         if len(names) > 1 and self._holds(node.body):
             self._plan("branch", [_Way("name", None, names, self._slot(node.body))], met)
 
+    def _methods(self, met: _Met, node: ClassDef) -> None:
+        """``forward_cuda`` beside ``forward_native``: the device decides which of them runs."""
+        ways = []
+        for statement in _block(node.body):
+            if isinstance(statement, FunctionDef) and _BY_DEVICE.fullmatch(statement.name.value):
+                found = self._within(statement.body)
+                ways.append(_Way("device", None, (), {_ANY: found} if found else {}))
+        if sum(bool(way.slots) for way in ways) > 1:
+            self._plan("branch", ways, met._replace(path=(*met.path, node)))
+
+    def _made_by_branches(self) -> None:
+        """One formula that is another function by what an ``if`` before it has put into a name."""
+        groups: dict[int, list[tuple[CSTNode, str, dict[int, str], tuple[CSTNode, ...]]]] = {}
+        for node, flavour, arms, path in self._formulas.ways():
+            groups.setdefault(id(node), []).append((node, flavour, dict(arms), path))
+        for group in groups.values():
+            (node, flavour, chosen, path), (_, other, others, _) = group[:2]
+            parted = [key for key, arm in chosen.items() if others.get(key, arm) != arm and key in self._tests]
+            if len(group) != 2 or len(parted) != 1 or flavour not in _FLAVOURS or other not in _FLAVOURS:
+                continue
+            met = self._tests[parted[0]]
+            test = met.node.test if isinstance(met.node, (If, IfExp)) else met.node
+            kind = kind_of(test, self._names, met.moment)
+            if kind not in ("device", "version", "training", "switch"):
+                continue
+            first = chosen[parted[0]].startswith("body")
+            ways = (_Way(kind, test, (), {_ANY: [node]}), _Way("", None, (), {_ANY: [node]}))
+            flavours = (flavour, other) if first else (other, flavour)
+            self._plans.append(_Plan("branch", ways, node, symbol(path), flavours))
+
     def _defaulted(self, met: _Met, node: Call) -> None:
         """``getattr(F, "gelu", other)``: the built-in where there is one, else the other."""
         bases = self._names.resolve(node.args[0].value, met.moment)
@@ -514,8 +552,10 @@ class Choices:
     def _argument(self, node: CSTNode, row: Callable, around: Around) -> None:
         """What is given as ``approximate`` where a test chooses it."""
         picked = self._picked(node, around.moment, 0)
-        if picked is None and row.wrong == "truthy" and _truth(node) and of_device(node):
-            picked = "device", node, [(True, node), (False, node)]
+        if picked is None and row.wrong == "truthy":
+            held = self._names.constant(node, around.moment) or node
+            if _truth(held) and of_device(held):
+                picked = "device", held, [(True, held), (False, held)]
         if picked is None:
             return
         kind, test, values = picked
@@ -550,7 +590,11 @@ class Choices:
             held = self._names.constant(node.func.value, moment) or node.func.value
             return self._looked_up(held, node.args[0].value)
         bound: list[tuple[CSTNode | None, Moment]] = []
-        if isinstance(node, Name):
+        if isinstance(node, Call) and isinstance(node.func, Name) and not node.args:
+            made = self._names.reaching(node.func, moment)
+            given = self._names.returns.get(id(made[0].node), []) if len(made) == 1 else []
+            bound = [*given]
+        elif isinstance(node, Name):
             bound = [(b.node if b.kind == "value" else None, b.moment) for b in self._names.reaching(node, moment)]
         elif isinstance(node, Attribute) and last_name(node.value) == "self":
             owner = class_of(moment.scope)
@@ -707,6 +751,13 @@ def _bound(alias: ImportAlias) -> str:
 def _block(node: CSTNode | None) -> Sequence[CSTNode]:
     """The statements of a block."""
     return node.body if isinstance(node, (IndentedBlock, Module)) else (node,) if node is not None else ()
+
+
+def _leaves(body: CSTNode) -> bool:
+    """Whether a block ends by giving a local name."""
+    last = _block(body)[-1] if _block(body) else None
+    small = last.body[-1] if isinstance(last, SimpleStatementLine) and last.body else None
+    return isinstance(small, Return) and isinstance(small.value, Name)
 
 
 def _open(before: Sequence[tuple[CSTNode, Asked]], own: Asked) -> bool:
