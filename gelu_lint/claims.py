@@ -92,6 +92,8 @@ _GATE = frozenset(
     )
 )
 
+#: What is gated in a gated unit.
+_GATED = frozenset(("gelu", "linear", "mlp", "ffn", "feed", "feedforward", "dense", "act"))
 _NEUTRAL = frozenset(
     ("pytorch", "python", "torch", "jax", "tf", "np", "numpy", "keras", "triton", "hf", "my", "activation")
 )
@@ -207,6 +209,28 @@ def _beside(parts: tuple[str, ...]) -> list[str]:
 def specific(name: str) -> bool:
     """Whether ``name`` says which GELU it is."""
     return bool(claim(name)) and claim(name) != PLAIN
+
+
+_WAY = re.compile(
+    r"fast|slow|fus|exact|plain|jit|script|compil|optim|kernel|native|built|triton|eager|(?<![a-z])act|Act|erf|tanh|"
+    r"approx|sigm|quick|smooth|simple|default|torch|standard|safe|train|eval|infer|cuda|cpu|gpu|precise|accurate|impl|"
+    r"(?<![a-z])(?:old|new|py|fallback|legacy|orig)(?![a-z])"
+)
+
+
+@lru_cache(maxsize=1024)
+def one_way(name: str) -> bool:
+    """Whether ``name`` may be that of one of several ways to compute the same thing."""
+    return _WAY.search(name) is not None or _WAY.search(name.lower()) is not None
+
+
+@lru_cache(maxsize=1024)
+def says_glu(name: str) -> bool:
+    """Whether ``name`` is that of a gated unit whose gate may be a GELU: GEGLU, GLU, GatedGelu, gelu_and_mul."""
+    said = {token.lower() for token in _WORD.findall(name)}
+    if "geglu" in name.lower() or "glu" in said or {"gelu", "mul"} <= said:
+        return True
+    return "gated" in said and not _GATED.isdisjoint(said)
 
 
 @lru_cache(maxsize=1024)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from gelu_lint.facts import devices
 from gelu_lint.lines import Lines, code
 from gelu_lint.scan import Scan
 
@@ -18,6 +19,9 @@ _TABLE = re.compile(r"\s*\w+\s*(?::[^=]*)?=\s*[\[{]")
 # What is bound to a call or an index is nothing that a fact can rest on, getattr and imports aside.
 OPAQUE = re.compile(r"[\w)\]]\s*[(\[]|[{\[]")
 TRANSPARENT = re.compile(r"getattr|import")
+#: Values that choose a flavour; and what may do so by what the code runs on: of such a line all counts.
+VALUES = re.compile(r"[\"'](?:none|tanh)[\"']")
+PICKS = re.compile(rf"{VALUES.pattern}|{devices.ASKS.pattern}", re.IGNORECASE)
 
 
 HEADER, LIGHT, NEAR, FULL, SEED = range(5)
@@ -40,6 +44,7 @@ class Cut:
         self.asked: set[tuple[int, str, int, bool, bool]] = set()  # what has been looked at
         self.given: set[tuple[int, bool]] = set()  # lines whose names have been followed to where they are used
         self.backwards: dict[int, bool] = {}  # by class whether it has a backward
+        self.gated: dict[int, bool] = {}  # by function whether its names may be those of a gated unit
         self.told: set[int] = set()  # headers whose docstring stays
         self.groups: set[int] = set()  # first lines of the groups that stay
         self.wholes: dict[int, int] = {}  # headers of blocks that stay whole, at which level
@@ -132,5 +137,5 @@ def stands(text: str, word: str) -> bool:
         return True
     plain = code(text)
     return word not in ("for", "with", "async", "del", "def", "class") and (
-        OPAQUE.search(plain) is None or TRANSPARENT.search(plain) is not None
+        OPAQUE.search(plain) is None or TRANSPARENT.search(plain) is not None or PICKS.search(text) is not None
     )

@@ -34,7 +34,7 @@ _NAMED = re.compile(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
 _TEMPLATE = re.compile(r"\{%-?\s*\w+")
 
 #: Kinds of uses that no fix is written for.
-_NO_FIX = ("key", "slowpath", "trusts")
+_NO_FIX = ("key", "fused", "gate", "slowpath", "trusts")
 
 #: Directives that count wherever they stand: those for a whole file, ours, and those that name our codes.
 _ANYWHERE = re.compile(r"gelu-lint|flake8[:=]|noqa.*gel")
@@ -75,7 +75,7 @@ def summarise(source: Source, *, complete: bool = False, arrivals: Sequence[Arri
     if complete:
         # What cannot run is ours only where a GELU is near: in the statements that a skeleton keeps.
         near = {*skeleton(text, source.rows).origin}
-        read = read._replace(uses=tuple(use for use in read.uses if use.span.row in near))
+        read = read._replace(uses=tuple(use for use in read.uses if use.kind == "gate" or use.span.row in near))
     elif read.faults and (not _NAMED.search(text) or _TEMPLATE.search(text)):
         # Words such as "angelus" pass the screen, and templates are no Python: that they do not parse is no news.
         read = read._replace(faults=())
@@ -96,8 +96,11 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     from gelu_lint.sites.absent import Absences
     from gelu_lint.sites.backwards import Backwards
     from gelu_lint.sites.calls import Calls
+    from gelu_lint.sites.choices import Choices
     from gelu_lint.sites.draft import Draft
     from gelu_lint.sites.formulas import Formulas
+    from gelu_lint.sites.fused import Fused
+    from gelu_lint.sites.gates import Gates
     from gelu_lint.sites.halves import Halves
     from gelu_lint.sites.impostors import Impostors
     from gelu_lint.sites.keeps import Keeps
@@ -120,7 +123,10 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
         halves, tails, tables = Halves(walk, names), Tails(walk, names), Tables(walk, names)
         layers, keeps, masks = Layers(walk, names), Keeps(walk, names), Masks(walk, names)
         rare = [visitor for visitor in (layers, keeps, masks) if visitor.concerns(text)]
-        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables, *rare)
+        fused, choices = Fused(walk, names), Choices(walk, names, calls, formulas)
+        gates = Gates(walk, names, calls, formulas, choices)
+        typing = (calls, absences, formulas, impostors, backwards)
+        visitors = (*typing, halves, tails, tables, fused, choices, gates, *rare)
         walk.run(visitors)
         wanted = [node for visitor in visitors for node in visitor.nodes()]
         placed = offsets(module, wanted, text) if wanted else {}
@@ -133,12 +139,15 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     draft = Draft(text, from_text("", text).rows, bones.origin, statements, placed, source.text, shifts)
     contexts = _contexts(halves, draft, source, arrivals) if halves.kinds() or arrivals else ()
     kinds = frozenset(context.kind for context in contexts)
-    typed = [*formulas.sites(draft, kinds), *backwards.sites(draft)]
+    called, written = [*calls.sites(draft)], [*formulas.sites(draft, kinds)]
+    typed = [*written, *backwards.sites(draft)]
     spans = {site.span for site in typed}
     others = [site for site in impostors.sites(draft) if site.span not in spans]
-    sites = tuple(sorted((*calls.sites(draft), *typed, *others, *layers.sites(draft)), key=lambda site: site.span))
-    users = (calls, absences, tails, tables, layers, keeps)
+    sites = tuple(sorted((*called, *typed, *others, *layers.sites(draft)), key=lambda site: site.span))
+    users = (calls, absences, tails, tables, layers, keeps, fused, gates)
     uses: tuple[Use, ...] = tuple(use for part in users for use in part.uses(draft))
+    nodes = (node for part in (calls, formulas) for node, _ in part.found())
+    chosen = tuple(choices.choices(draft, [*zip(nodes, (*called, *written), strict=True)]))
     held = (*layers.held(draft), *keeps.held(draft))
     taken = names.taken
     if any(not _plain(site) for site in sites) or any(use.kind not in _NO_FIX for use in uses):
@@ -147,7 +156,7 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     bound = tuple(Bound(name, target) for name, target in at_hand)
     summary = summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)), contexts=contexts)
-    return summary._replace(held=held, masks=tuple(masks.masks(draft)))
+    return summary._replace(held=held, masks=tuple(masks.masks(draft)), choices=chosen)
 
 
 def _contexts(halves: Halves, draft: Draft, source: Source, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:

@@ -210,8 +210,10 @@ class Use(NamedTuple):
     kind       absent (``callee`` does not exist), refused (it refuses the value ``detail``), number (it refuses a
                Python number; ``detail`` is the function that takes one), compare (something is compared with it),
                key (``detail`` is a name that a table or a test has for a GELU), probe (somebody asks whether a GELU is
-               there), tail (a Φ whose small values matter is computed as ``detail``, 1 + …)
-    form       call, reference, import (``callee`` is the last of several names) or sole (the only name of its import)
+               there), tail (a Φ whose small values matter is computed as ``detail``, 1 + …), gate (a GELU, of flavour
+               ``detail``, that gates wrongly: ``form`` says where it stands), fused (a fused GELU, ``callee``, that is another on other devices)
+    form       call, reference, import (``callee`` is the last of several names) or sole (the only name of its import);
+               of a gate product (it takes the product of gate and value) or split (both halves, before the split)
     """
 
     kind: str
@@ -317,6 +319,40 @@ class Mask(NamedTuple):
     statement: tuple[int, int]
 
 
+class Arm(NamedTuple):
+    """One way that a choice can go.
+
+    kind     what its test asks for: device, version, training, switch (fused, compiled, …), name (of an activation),
+             flavour (a parameter says which GELU), other, or "" where no test leads to it
+    test     the test as written
+    names    names of activations that lead to it and to no arm before it
+    flavour  what it computes, "" where that is not known
+    span     where it computes it, and ``statement`` the rows of that statement
+    """
+
+    kind: str
+    test: str
+    names: tuple[str, ...]
+    flavour: str
+    span: Span
+    statement: tuple[int, int]
+
+
+class Choice(NamedTuple):
+    """Branches, or entries of a table, of which one is taken: ``arms`` in the order in which they are tried.
+
+    form    branch, ternary, try, argument (what is chosen is an argument of the GELU at ``span``) or table
+    named   a name around it says GELU: it offers several, where the file does
+    """
+
+    form: str
+    arms: tuple[Arm, ...]
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+    named: bool
+
+
 class Directive(NamedTuple):
     """A comment that silences findings.
 
@@ -375,6 +411,7 @@ class FileSummary(NamedTuple):
     contexts: tuple[Context, ...] = ()
     held: tuple[Held, ...] = ()
     masks: tuple[Mask, ...] = ()
+    choices: tuple[Choice, ...] = ()
 
 
 class Project(NamedTuple):

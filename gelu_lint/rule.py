@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gelu_lint.model import FileSummary, Finding, Fix, Project, Site, Span, Use, Value
+from gelu_lint.model import Choice, FileSummary, Finding, Fix, Project, Site, Span, Use, Value
 
 Check = Callable[[FileSummary, Project], Iterable[Finding]]
 #: What a rule says of all files of a project together; each finding names its file.
@@ -92,7 +92,7 @@ class Rule(NamedTuple):
 def report(
     code: str,
     file: FileSummary,
-    at: Site | Use,
+    at: Site | Use | Choice,
     message: str,
     severity: str,
     fix: Fix | None = None,

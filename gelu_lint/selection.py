@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
 
-from gelu_lint.claims import backward, claim, claim_of_text
+from gelu_lint.claims import backward, claim, claim_of_text, one_way, says_glu
 from gelu_lint.cut import (
     ASKS,
     FULL,
@@ -17,12 +17,14 @@ from gelu_lint.cut import (
     OPAQUE,
     SEED,
     TRANSPARENT,
+    VALUES,
     Cut,
     Piece,
     lines_left,
     marker,
     worth_following,
 )
+from gelu_lint.facts import devices
 from gelu_lint.half import spots
 from gelu_lint.lines import FIELDS, SILENT, WORD, Lines, code, loads, members, targets, words
 from gelu_lint.outline import Part
@@ -72,6 +74,24 @@ _DRAWS = re.compile(
     r"Bernoulli)\("
 )
 _OPTION = re.compile(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
+#: A test that may be for part of a name.
+_BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|split|partition|fnmatch\w*)\(")
+_IN_ARM = ("if", "elif", "else", "try", "except", "case")
+_TESTS = ("if", "elif", "match", "case", "while")
+_TERNARY = re.compile(r"\bif\b")
+_OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
+#: A product of two, and a call of some name with one.
+_PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
+#: Names without which no product is one of a gate and a value.
+_GATE = re.compile(r"gate|gating|(?<![a-z])(?:up|val)(?![a-z])|value|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b|glu", re.I)
+#: Words of tests between ways to compute the same thing.
+_SWITCH = re.compile(
+    r"fus|fast|slow|jit|script|trac|compil|optimi|kernel|native|built|triton|xformers|apex|eager|efficient|flash|onnx|"
+    r"export|train|grad|determin|version|attr|HAS|HAVE|SUPPORT|_[GL][ET]|deploy|inference|vectori|inductor|extension|"
+    rf"liger|signature|dir\(|{devices.ASKS.pattern}",
+    re.IGNORECASE,
+)
+_OF_NAME = re.compile(r"\(\s*([^\W\d]\w*)\s*[,)]")
 _GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
 
 
@@ -250,6 +270,10 @@ class Selection:
             self._keep(cut, i, FULL if _KEEPS.match(word) else LIGHT if light else SEED)
             if word and self._scripts:
                 self._owner(cut, i)
+        if quiet and _BY_PART.search(text):
+            self._before(cut, i)
+        if not quiet and cut.kept.get(i, HEADER) > HEADER:
+            self._gates(cut, i, text)
         self._give(cut, i, text, formula)
 
     def _owner(self, cut: Cut, i: int) -> None:
@@ -259,6 +283,131 @@ class Selection:
             for j in cut.lines.below(owner):
                 if cut.lines.defines(j) in _PICKLES:
                     self._keep(cut, j, HEADER)
+
+    def _gates(self, cut: Cut, i: int, text: str) -> None:
+        """Keep the product that a GELU in a line is of, all of a unit named for its gate, and what chooses it."""
+        lines = cut.lines
+        at = i if lines.defines(i) else lines.scopes[i]
+        while at >= 0:
+            if says_glu(lines.defines(at)):
+                self._whole(cut, at, FULL)
+            self._arms_of(cut, at)
+            at = lines.scopes[at]
+        self._product(cut, i, text)
+        bound = targets(text)
+        if bound is None:
+            return
+        inner = lines.scopes[i]
+        of_class = inner >= 0 and lines.logical[inner].word == "class"
+        for name in bound[1] | (bound[0] if of_class else set()):
+            for owner in lines.enclosing(i, classes=True):
+                below = lines.below(owner)
+                self._called(cut, name, [j for j in lines.mentions.get(name, ()) if j in below and j != i], ".")
+        for name in bound[0] if not of_class else ():
+            if inner >= 0:
+                below = lines.below(inner)
+                self._called(cut, name, [j for j in lines.mentions.get(name, ()) if j in below and j != i], "")
+            elif not _needle_in(name):
+                for found in self._all(name):
+                    place = self._place(found)
+                    if place is not None and place[0].lines.scopes[place[1]] >= 0:
+                        self._called(place[0], name, [place[1]], "")
+
+    def _arms_of(self, cut: Cut, owner: int) -> None:
+        """Keep the lines in which branches choose a function or class that holds a GELU."""
+        lines, name = cut.lines, cut.lines.defines(owner)
+        key = (id(cut), owner, "?" + name, -1)
+        if not name or key in self._followed or _needle_in(name) or name in _BEHAVIOUR or not one_way(name):
+            return
+        self._followed.add(key)
+        scope, below = lines.scopes[owner], lines.below(owner)
+        if scope >= 0:
+            places = [(cut, j) for j in lines.mentions.get(name, ()) if j in lines.below(scope)]
+        else:
+            places = [place for at in self._all(name) if (place := self._place(at)) is not None]
+        for other, j in places:
+            if (other is cut and (j in below or j == owner)) or j in other.kept:
+                continue
+            if self._chooses(other, j):
+                self._keep(other, j, LIGHT)
+
+    def _chooses(self, cut: Cut, i: int) -> bool:
+        """Whether a line may be an arm of a choice between ways to compute the same thing."""
+        lines = cut.lines
+        text, around = lines.text(i), lines.parents[i]
+        if lines.logical[i].word in _IN_ARM or _TERNARY.search(text):
+            return _SWITCH.search(text) is not None
+        if around >= 0 and lines.logical[around].word in _IN_ARM:
+            return any(
+                lines.logical[j].word in ("try", "except") or _SWITCH.search(lines.text(j))
+                for j in (around, *lines.group(around))
+            )
+        if lines.logical[i].word != "return":
+            return False
+        beside = (j for j in range(max(around, 0), i) if lines.parents[j] == around)
+        return any(lines.logical[j].word in _IN_ARM and _SWITCH.search(lines.text(j)) for j in beside)
+
+    def _called(self, cut: Cut, name: str, rows: Sequence[int], dot: str) -> None:
+        """Keep the lines among ``rows`` that call a GELU by a name with a product."""
+        for j in rows:
+            text = cut.lines.text(j)
+            at = re.search(rf"{re.escape(dot)}\b{name}\s*\(", text)
+            if at is not None:
+                self._product(cut, j, text[at.end() - 1 :])
+
+    def _product(self, cut: Cut, i: int, text: str) -> None:
+        """Keep all that a line rests on if a product is in ``text``, or is bound to a name that is called with."""
+        lines, scope = cut.lines, cut.lines.scopes[i]
+        text = code(text)
+        if scope not in cut.gated:
+            around = (scope, *lines.below(scope)) if scope >= 0 else range(len(lines))
+            names = any(_GATE.search(lines.text(j)) for j in around)
+            cut.gated[scope] = names or any(says_glu(lines.defines(o)) for o in lines.enclosing(i, classes=True))
+        if not cut.gated[scope]:
+            return
+        if _PRODUCT.search(text):
+            self._keep(cut, i, FULL)
+            return
+        for name in _OF_NAME.findall(text) if scope >= 0 else ():
+            here = [j for j in lines.bindings[0].get(name, ()) if lines.scopes[j] == scope]
+            if any(_PRODUCT.search(code(lines.text(j))) for j in here):
+                self._keep(cut, i, FULL)
+
+    def _before(self, cut: Cut, i: int) -> None:
+        """Keep the tests before a line that asks for part of a name, as far as they ask for the same: they may take
+        out what else has that part."""
+        lines = cut.lines
+        said, around = words(code(lines.text(i))), lines.parents[i]
+        first = i
+        while first > 0 and lines.parents[first - 1] >= around:
+            first -= 1
+            beside = lines.parents[first] == around and lines.logical[first].word in ("if", "elif")
+            if beside and not said.isdisjoint(words(code(lines.text(first)))):
+                self._keep(cut, first, HEADER)
+
+    def _asked(self, cut: Cut, i: int) -> None:
+        """Keep what binds the names in a test, if it asks what the code runs on."""
+        lines = cut.lines
+        for name in loads(lines.text(i)):
+            key = (id(cut), lines.scopes[i], name, -1)
+            if key in self._followed:
+                continue
+            self._followed.add(key)
+            binding = lines.bindings[0].get(name, ())
+            for scope in lines.enclosing(i, classes=False):
+                here = [j for j in binding if scope >= 0 and lines.scopes[j] == scope]
+                if any(devices.ASKS.search(lines.text(j)) for j in here):
+                    for j in here:
+                        self._bound(cut, j, name, FULL)
+                if here:
+                    break
+            else:
+                if self._binders is None:
+                    self._binders = self._index()
+                parts = [self.parts[p] for p in self._binders.get(name, ())]
+                simple = [self._text[part.start : part.end] for part in parts if part.kind in ("simple", "compound")]
+                if any(devices.ASKS.search(text) for text in simple):
+                    self._want(name, FULL)
 
     def _quiet(self, cut: Cut, i: int, text: str, at: int) -> str:
         """The comment or string that an offset in a line stands in, "" where it is code."""
@@ -390,6 +539,14 @@ class Selection:
                     waiting += [(j, HEADER) for j in group]
                 if lines.parents[i] >= 0:
                     waiting.append((lines.parents[i], HEADER))
+            if before < 0 and level > HEADER and lines.parents[i] >= 0:
+                around = lines.parents[i]
+                if lines.logical[around].word in ("if", "elif"):
+                    last = lines.below(around)[-1]
+                    if lines.logical[last].word == "return" and lines.parents[last] == around:
+                        waiting.append((last, HEADER))
+            if before < 0 and (lines.logical[i].word in _TESTS or (level > HEADER and _TERNARY.search(lines.text(i)))):
+                self._asked(cut, i)
             if level > HEADER:
                 self._queue.append((cut, i, level))
                 if level == SEED or "return" in lines.text(i):
@@ -416,14 +573,15 @@ class Selection:
             text = cut.lines.text(i)
             for name in sorted(loads(text) if level > LIGHT else self._needed(text)):
                 self._follow(cut, i, name, level)
-            if level >= FULL:
-                for name in sorted(members(text)):
-                    self._follow_member(cut, i, name)
+            held = sorted(members(text)) if level >= FULL else _OF_SELF.findall(text) if "approximate" in text else ()
+            for name in held:
+                self._follow_member(cut, i, name)
 
     def _needed(self, text: str) -> set[str]:
         """The names that say which function a line uses, and how: where those of GELUs begin, what they are the first
         argument of, and what is handed to them. All names where the line names no GELU."""
         plain, bound = code(text), targets(text)
+        chosen = "approximate" in plain
         several = bound is None and (";" in plain or _ONE_ROW.match(plain) is not None)
         if several or (bound is not None and any(map(_needle_in, bound[1]))):
             return loads(text)
@@ -435,6 +593,8 @@ class Selection:
                 root = dotted.partition(".")[0]
                 if root in given or _needle_in(dotted):
                     names |= {root, *words(found[1] or "")}
+                    if chosen and found[1] and end == found.end():
+                        handed = min(handed, end)  # partial(nn.GELU, approximate=…)
                     if plain.startswith("(", end) and not plain.startswith("()", end):
                         handed = min(handed, end)
         names |= loads(plain[handed:])
@@ -467,6 +627,7 @@ class Selection:
         lines = cut.lines
         if lines.defines(i) == name:
             follows = level == SEED or (level == FULL and lines.logical[i].word != "class")
+            follows = follows or (level == LIGHT and any(VALUES.search(lines.text(j)) for j in lines.below(i)))
             if self._small or (follows and len(lines.below(i)) <= _SHORT):
                 self._whole(cut, i, FULL)
             elif level >= FULL:
@@ -517,7 +678,7 @@ class Selection:
             if member and part.kind != "simple":
                 continue
             own = part.kind in ("def", "class") and _defined(self._text[part.start : part.end]) == name
-            if own and level < FULL and p not in self._cuts:
+            if own and level < FULL and p not in self._cuts and not self._picks(part):
                 self._faint.setdefault(p, set()).add(name)
                 continue
             cut = self._cut(p)
@@ -534,6 +695,11 @@ class Selection:
                 self._keep(cut, i, HEADER)
             if part.kind == "simple" and (cut.lines.bindings[1] or _PATCHES.search(cut.lines.text(0))):
                 self._keep(cut, 0, min(level, FULL))
+
+    def _picks(self, part: Part) -> bool:
+        """Whether a function may choose a flavour for whoever calls it."""
+        text = self._text[part.start : part.end]
+        return part.kind == "def" and text.count("\n") <= 2 * _SHORT and VALUES.search(text) is not None
 
     def _index(self) -> dict[str, list[int]]:
         """The parts that may bind a name at the top level, by name."""

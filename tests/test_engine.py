@@ -224,6 +224,30 @@ CASES = {
     "    log(y)\n    return y * (torch.rand_like(y) > 0.5)\n",
     "a mask that is called in training": "def f(x):\n    return F.gelu(x) * (torch.rand_like(x) > 0.5)\n\n\n"
     "def g(x, training):\n    if training:\n        return f(x)\n    return x\n",
+    "a test of the device by name": "there = torch.cuda.is_available()\n\n\ndef f(x):\n    log(there)\n    if there:\n"
+    "        return F.gelu(x)\n    return F.gelu(x, approximate='tanh')\n",
+    "a local test of the device": "def f(x):\n    there = x.is_cuda\n    log(x)\n    if there:\n"
+    "        return F.gelu(x)\n    return F.gelu(x, approximate='tanh')\n",
+    "a flavour by device": "MODE = 'tanh' if torch.cuda.is_available() else 'none'\n\n\ndef f(x):\n"
+    "    return F.gelu(x, approximate=MODE)\n",
+    "a flavour of the object by device": "class A:\n    def __init__(self):\n        log(self)\n"
+    "        self.mode = 'tanh' if torch.cuda.is_available() else 'none'\n    def f(self, x):\n"
+    "        return F.gelu(x, approximate=self.mode)\n",
+    "a constant for a partial": "import functools\n\nMODE = 'tanh'\n"
+    "act = functools.partial(nn.GELU, approximate=MODE)\n",
+    "names taken before": "def f(act, x):\n    if act in TABLE:\n        return TABLE[act](x)\n    log(x)\n"
+    "    if act.startswith('gelu'):\n        return F.gelu(x)\n",
+    "functions to choose from": "def fast(x):\n    log(x)\n    return F.gelu(x, approximate='tanh')\n\n\n"
+    "def exact(x):\n"
+    "    return F.gelu(x)\n\n\ndef f(x, fused):\n    if fused:\n        return fast(x)\n    return exact(x)\n",
+    "a gate of an object": "class A:\n    def __init__(self):\n        self.act = nn.GELU('tanh')\n"
+    "    def f(self, x):\n"
+    "        log(x)\n        gate = self.gate(x)\n        up = self.up(x)\n        h = gate * up\n"
+    "        return self.act(h)\n",
+    "a gate by names": "def f(x):\n    gate = g(x)\n    log(x)\n    up = u(x)\n    h = gate * up\n"
+    "    return F.gelu(h)\n",
+    "before the split": "class GLU:\n    def f(self, x):\n        h = F.gelu(x)\n        a, b = h.chunk(2, -1)\n"
+    "        return a * b\n",
     "quotes elsewhere": "A = ['a', 'b', 'c']\nB = f('a')\n\n\ndef f(x):\n    return F.gelu(x)\n",
 }
 

@@ -148,6 +148,29 @@ class Calls:
         around = self._guards.around(self._walk, node)
         self._found.append(_Found(node, callee, row, part, outer.form, call, skip, around, claimed(path, outer)))
 
+    def found(self) -> Iterator[tuple[CSTNode, tuple[CSTNode, ...]]]:
+        """The nodes of ``sites``, in their order, each with its ancestors."""
+        return ((found.node, found.around.path) for found in self._found)
+
+    def applied(self) -> dict[int, CSTNode]:
+        """What GELUs that are functions are called with, by the ``id`` of the call."""
+        found: dict[int, CSTNode] = {}
+        for item in self._found:
+            if item.call is not None and item.role.form == "call" and item.row.kind in ("function", "op"):
+                first = item.call.args[0] if item.call.args else None
+                if first is not None and not first.star:
+                    found[id(item.node)] = first.value
+        return found
+
+    def chosen(self) -> Iterator[tuple[CSTNode, Callable, Around]]:
+        """What is given as the choosing argument of a call: not a literal, but an expression that may be one."""
+        for found in self._found:
+            given = found.call.args[found.skip :] if found.call is not None and found.row.keyword else ()
+            for index, arg in enumerate(given):
+                keyword = arg.keyword.value if isinstance(arg.keyword, Name) else ""
+                if not arg.star and (keyword == found.row.keyword or (not keyword and index == found.row.position)):
+                    yield arg.value, found.row, found.around
+
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``sites`` and ``uses`` need the places of."""
         yield from (node for node, _, _ in self._compared)

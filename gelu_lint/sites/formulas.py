@@ -278,6 +278,26 @@ class Formulas:
             seen.add(key)
         return kept
 
+    def found(self) -> Iterator[tuple[CSTNode, tuple[CSTNode, ...]]]:
+        """The nodes of ``sites``, in their order, each with its ancestors, once ``nodes`` has been asked."""
+        return ((sink.node, sink.around.path) for sink in self._all)
+
+    def ways(self) -> Iterator[tuple[CSTNode, str, frozenset[tuple[int, str]], tuple[CSTNode, ...]]]:
+        """The formulas that branches make of one node: each with its flavour, the arms, and its ancestors."""
+        counts: dict[int, int] = {}
+        for sink in self._all:
+            counts[id(sink.node)] = counts.get(id(sink.node), 0) + 1
+        for sink in self._all:
+            if counts[id(sink.node)] > 1:
+                yield sink.node, sink.identity.flavour, sink.reading.arms, sink.around.path
+
+    def over(self) -> Iterator[tuple[CSTNode, CSTNode, Moment, tuple[CSTNode, ...]]]:
+        """The formulas of one unknown: each with that, its moment and its ancestors, once ``nodes`` has been asked."""
+        for sink in self._all:
+            atom = sink.reading.atoms.get(sink.atom)
+            if atom is not None and sink.identity.flavour in FLAVOURS:
+                yield sink.node, atom, sink.moment, sink.around.path
+
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``sites`` needs the places of."""
         self._all = self._settled()

@@ -60,6 +60,9 @@ from libcst import (
     Element as Element,
 )
 from libcst import (
+    Else as Else,
+)
+from libcst import (
     Expr as Expr,
 )
 from libcst import (
@@ -108,7 +111,13 @@ from libcst import (
     Match as Match,
 )
 from libcst import (
+    MatchAs as MatchAs,
+)
+from libcst import (
     MatchCase as MatchCase,
+)
+from libcst import (
+    MatchOr as MatchOr,
 )
 from libcst import (
     MatchValue as MatchValue,
