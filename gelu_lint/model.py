@@ -211,7 +211,8 @@ class Use(NamedTuple):
                Python number; ``detail`` is the function that takes one), compare (something is compared with it),
                key (``detail`` is a name that a table or a test has for a GELU), probe (somebody asks whether a GELU is
                there), tail (a Φ whose small values matter is computed as ``detail``, 1 + …), gate (a GELU, of flavour
-               ``detail``, that gates wrongly: ``form`` says where it stands), fused (a fused GELU, ``callee``, that is another on other devices)
+               ``detail``, that gates wrongly: ``form`` says where it stands), fused (a fused GELU, ``callee``, that is
+               another on other devices)
     form       call, reference, import (``callee`` is the last of several names) or sole (the only name of its import);
                of a gate product (it takes the product of gate and value) or split (both halves, before the split)
     """
