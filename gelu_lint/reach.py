@@ -25,6 +25,9 @@ _MOST = 4_000
 #: A dotted name, and what follows: a call, or the "=" of a keyword or an assignment, whose name is not loaded.
 _DOTTED = re.compile(r"(?<![\w.])([^\W\d][\w.]*)\s*(\(|=(?!=))?")
 _PARAMETER = re.compile(r"[(,*]\s*(\w+)\s*(?=[,):=])")
+#: How functions say what class a parameter is of.
+_ANNOTATED = re.compile(r"[(,*]\s*(\w+)\s*:\s*([^,)=]+)")
+_ASSERTED = re.compile(r"\s*assert isinstance\(\s*(\w+)\s*,\s*([^)]+)\)")
 #: Methods that give the object they are called of.
 _MOVES = frozenset(
     (
@@ -386,8 +389,14 @@ class _Following:
                 self._of_class(at.part, owner, name, True, True)
         elif after and len(rest) == 1 and rest[0] in _MOVES:
             self._binding(_Line(at.part, owner), called=True, runs=True)
-        elif runs or (after and len(rest) == 1) or says_model(rest[0]):
+        elif runs or (after and len(rest) == 1) or says_model(rest[0]) or self._is_made(at.part, owner, rest[0]):
             self._of_class(at.part, owner, rest[0], after and len(rest) == 1, runs)
+
+    def _is_made(self, part: int, owner: int, name: str) -> bool:
+        """Whether a class sets an attribute to an object of some class."""
+        lines = self._reach.lines(part)
+        held = lines.bindings[1].get(name, ())
+        return any(owner in lines.enclosing(j, classes=True) and _makes(lines.text(j)) for j in held)
 
     def _name(self, at: _Line, name: str, rest: Sequence[str], called: bool, runs: bool) -> None:
         lines = self._reach.lines(at.part)
@@ -402,6 +411,7 @@ class _Following:
             taken = lines.logical[scope].word != "class" and name in self._reach.parameters(_Line(at.part, scope))
             if taken and ((called and runs) or says_model(name)):
                 self._callers(at.part, scope)
+                self._typed(at.part, scope, name)
             if held or taken:
                 return
         self._top(name, (name, *rest), runs or (bool(rest) and rest[-1][:1].isupper()) or name[:1].isupper(), called)
@@ -462,6 +472,16 @@ class _Following:
             tokens = self._reach.tokens(at)
             if at != _Line(part, scope) and any(t.rpartition(".")[2] == name and after for t, after in tokens):
                 self.make_all([at])
+
+    def _typed(self, part: int, scope: int, name: str) -> None:
+        """The classes that a function says a parameter is of, by annotation or assertion."""
+        lines = self._reach.lines(part)
+        told = _ANNOTATED.findall(lines.text(scope)) if self._new(part, scope, name, "typed") else []
+        told += [found for j in lines.mentions.get(name, ()) for found in _ASSERTED.findall(lines.text(j))]
+        for parameter, kinds in told:
+            for kind, _ in _DOTTED.findall(kinds) if parameter == name else ():
+                if kind.rpartition(".")[2][:1].isupper():
+                    self._top(kind.partition(".")[0], kind.split("."), True)
 
     def _of_class(self, part: int, owner: int, name: str, called: bool, runs: bool) -> None:
         """What a class has under a name, or a base of it."""

@@ -51,12 +51,16 @@ CONTEXTS = {
     "an alias of the module": "with tc.amp.autocast():",
     "a partial": "with half():",
     "a context made before": "with ctx:",
+    "a context but for the cpu": "with maybe:",
+    "dtype from a table": "with torch.autocast('cuda', dtype={'fp16': torch.float16, 'bf16': torch.bfloat16}[kind]):",
+    "the last of two": "with torch.no_grad() and torch.cuda.amp.autocast():",
     "nested": "with torch.autocast('cuda', enabled=False), torch.autocast('cuda', dtype=torch.float16):",
 }
 ALIASES = (
     "import functools\nimport torch.cuda as tc\nfrom torch.cuda.amp import autocast as amp\nHALF = torch.float16\n"
     "DEVICE = 'cuda'\nhalf = functools.partial(torch.autocast, 'cuda', dtype=torch.float16)\n"
-    "ctx = torch.autocast('cuda', dtype=torch.float16)\n\n\n"
+    "ctx = torch.autocast('cuda', dtype=torch.float16)\nkind = 'bf16' if new else 'fp16'\n"
+    "maybe = nullcontext() if cpu else torch.amp.autocast(device_type=device, dtype=HALF)\n\n\n"
 )
 
 
@@ -78,6 +82,8 @@ OFF = {
     "another autocast": "with fp8_autocast(enabled=True):",
     "an autocast of unknown make": "with get_autocast(args)():",
     "no context at all": "with torch.no_grad():",
+    "the first of two": "with torch.cuda.amp.autocast() and torch.no_grad():",
+    "bf16 from a table": "with torch.autocast('cuda', dtype={'a': torch.float16, 'b': torch.bfloat16}['b']):",
 }
 
 
@@ -138,6 +144,36 @@ REACHED = {
         f"        return x\n\n\nnet = Net()\n\n\ndef step(x):\n{WITH}return net(x)\n",
         [4],
     ),
+    "a module by annotation": (f"def step(model: Mlp, x):\n{WITH}return model(x)\n", [4]),
+    "a module by assertion": (
+        "class Trainer:\n    def __init__(self, net):\n        assert isinstance(net, Mlp), 'an Mlp'\n"
+        "        self.net = net\n\n    def step(self, x):\n        with torch.cuda.amp.autocast():\n"
+        "            return self.net(x)\n",
+        [4],
+    ),
+    "an attribute that is made, under another name": (
+        "class Speaker:\n    def __init__(self):\n        self.clvp = Mlp(8)\n\n    def step(self, x):\n"
+        "        with self.moved(self.clvp) as c, torch.autocast('cuda', dtype=torch.float16, enabled=half):\n"
+        "            return c(x)\n",
+        [4],
+    ),
+    "a method that gives the context": (
+        "class Net:\n    def maybe_autocast(self, dtype=torch.float16):\n        if self.device != 'cpu':\n"
+        "            return torch.cuda.amp.autocast(dtype=dtype)\n        return nullcontext()\n\n"
+        "    def forward(self, x):\n        with self.maybe_autocast():\n            return act(x)\n",
+        [11],
+    ),
+    "a dtype that the object holds": (
+        "class Net:\n    def __init__(self, amp_dtype=torch.float16):\n        self.amp_dtype = amp_dtype\n\n"
+        "    def forward(self, x):\n        with torch.autocast('cuda', dtype=self.amp_dtype):\n"
+        "            return act(x)\n",
+        [11],
+    ),
+    "a dtype by default": (
+        "def step(x, dtype=None):\n    if dtype is None:\n        dtype = torch.float16\n"
+        "    with torch.autocast('cuda', dtype=dtype):\n        return act(x)\n",
+        [11],
+    ),
     "a decorated function": ("@torch.autocast('cuda', dtype=torch.float16)\ndef step(x):\n    return act(x)\n", [11]),
     "a decorated method": (
         "class Net(nn.Module):\n    @torch.cuda.amp.autocast()\n    def forward(self, x):\n        return act(x)\n",
@@ -178,6 +214,10 @@ REACHED = {
         "acc = Accelerator(mixed_precision='fp16')\n\n\ndef main():\n    model = acc.prepare(Mlp(8))\n",
         [4],
     ),
+    "Accelerator, by a choice": (
+        "acc = Accelerator(mixed_precision='fp16' if fp16 else 'no')\nmodel = acc.prepare(Mlp(8))\n",
+        [4],
+    ),
     "DeepSpeed": (
         "config = {'train_batch_size': 8, 'fp16': {'enabled': True}}\n\n\ndef main():\n"
         "    engine, *_ = deepspeed.initialize(model=Mlp(8), config=config)\n",
@@ -212,6 +252,14 @@ SPARED = {
     "tanh": f"def step(x):\n{WITH}return F.gelu(x, approximate='tanh')\n",
     "a comparison of dtypes": (
         "def step(x):\n    if x.dtype == torch.float16:\n        x = x.clamp(-1, 1)\n    return act(x)\n"
+    ),
+    "what a layer named like a class gives": (
+        "class Emb(nn.Module):\n    def __init__(self):\n        self.LayerNorm = nn.LayerNorm(8)\n"
+        "        self.word = Mlp(8)\n\n    def forward(self, x):\n        e = self.word(x)\n"
+        "        e = self.LayerNorm(e)\n        if self.fp32:\n            e = e.half()\n        return e\n"
+    ),
+    "a dtype by default, of bf16": (
+        "def step(x, dtype=torch.bfloat16):\n    with torch.autocast('cuda', dtype=dtype):\n        return act(x)\n"
     ),
     "a mask in half": "def step(x, mask):\n    m = mask.to(torch.float16)\n    return x * m\n",
     "bf16 trainer": "args = TrainingArguments('out', bf16=True)\nTrainer(Mlp(8), args)\n",
