@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from gelu_lint.claims import words as split
 from gelu_lint.half import MODELS
-from gelu_lint.lines import Lines, code, words
+from gelu_lint.lines import FIELDS, SILENT, Lines, code, targets, words
 from gelu_lint.outline import Part, outline
 from gelu_lint.scan import scan
 
@@ -25,6 +25,11 @@ _MOST = 4_000
 #: A dotted name, and what follows: a call, or the "=" of a keyword or an assignment, whose name is not loaded.
 _DOTTED = re.compile(r"(?<![\w.])([^\W\d][\w.]*)\s*(\(|=(?!=))?")
 _PARAMETER = re.compile(r"[(,*]\s*(\w+)\s*(?=[,):=])")
+_FED = re.compile(r"(\w+)\(\s*(\w+)\s*[,)]")
+_WALRUS = re.compile(r"(\w+)\s*:=")
+_OPENER = re.compile(r"\s*(?:(?:async\s+)?(?:for|while|if|elif|else|with|try|except|finally|def|class)\b[^\n]*?:\s)")
+_F_STRING = re.compile(rf"(?<!\w)([rR]?[fFtT][rR]?)?({SILENT.pattern})", re.VERBOSE | re.DOTALL)
+_FIELD = re.compile(r"\{([^{}]*)\}")
 #: How functions say what class a parameter is of.
 _ANNOTATED = re.compile(r"[(,*]\s*(\w+)\s*:\s*([^,)=]+)")
 _ASSERTED = re.compile(r"\s*assert isinstance\(\s*(\w+)\s*,\s*([^)]+)\)")
@@ -139,6 +144,19 @@ class Reach:
                 found.run_all(_Line(at.part, j) for j in below if names & words(code(lines.text(j))))
         return found.done()
 
+    def fed_by(self, row: int) -> Reached:
+        """What runs in models whose input is what the statement at ``row`` binds."""
+        at = self._at(row)
+        found = _Following(self)
+        lines = self.lines(at.part) if at is not None else None
+        if at is not None and lines is not None and lines.scopes[at.line] >= 0:
+            names = self.bound_by(at)
+            for j in lines.below(lines.scopes[at.line]):
+                fed = _FED.findall(code(lines.text(j))) if j > at.line else ()
+                if any(given in names and says_model(callee) for callee, given in fed):
+                    found.run_all([_Line(at.part, j)])
+        return found.done()
+
     def entered(self, names: Iterable[str]) -> Reached:
         """What runs where other modules use these names of this one, marked as those of ``Reached``."""
         found = _Following(self)
@@ -165,7 +183,7 @@ class Reach:
     def tokens(self, at: _Line) -> list[tuple[str, str]]:
         """The dotted names that a line loads, each with "(" if it is called."""
         if at not in self._tokens:
-            found = _DOTTED.findall(code(self.lines(at.part).text(at.line)))
+            found = _DOTTED.findall(_loaded(self.lines(at.part).text(at.line)))
             self._tokens[at] = [
                 (name.rstrip("."), after) for name, after in found if after != "=" and name not in _WORDS
             ]
@@ -235,9 +253,13 @@ class Reach:
 
     def bound_by(self, at: _Line) -> set[str]:
         """The names and attributes that a line binds."""
+        bound = (name for held in self.lines(at.part).bindings for name, where in held.items() if at.line in where)
+        return {name for name in bound if self.holds(at, name)}
+
+    def holds(self, at: _Line, name: str) -> bool:
+        """Whether a line that may bind a name does: of several statements in one, more is said to be bound than is."""
         lines = self.lines(at.part)
-        names, attributes = lines.bindings
-        return {name for bound in (names, attributes) for name, where in bound.items() if at.line in where}
+        return at.line not in lines.loose or name in _bound(lines.text(at.line))
 
     def mentions(self, name: str) -> list[_Line]:
         """The lines that mention a name."""
@@ -281,7 +303,7 @@ class Reach:
                     if lines.logical[i].word in ("import", "from"):
                         self._import(lines.text(i))
                 for name, where in lines.bindings[0].items():
-                    top = [i for i in where if lines.scopes[i] < 0]
+                    top = [i for i in where if lines.scopes[i] < 0 and self.holds(_Line(p, i), name)]
                     self._binders.setdefault(name, []).extend(_Line(p, i) for i in top)
             if "import" in text and part.kind in ("def", "class"):
                 for found in re.finditer(r"^[ \t]+((?:from|import)\s[^\n;]*(?:\([^)]*\))?)", text, re.MULTILINE):
@@ -396,7 +418,8 @@ class _Following:
         """Whether a class sets an attribute to an object of some class."""
         lines = self._reach.lines(part)
         held = lines.bindings[1].get(name, ())
-        return any(owner in lines.enclosing(j, classes=True) and _makes(lines.text(j)) for j in held)
+        inside = (j for j in held if owner in lines.enclosing(j, classes=True))
+        return any(_makes(lines.text(j)) and self._reach.holds(_Line(part, j), name) for j in inside)
 
     def _name(self, at: _Line, name: str, rest: Sequence[str], called: bool, runs: bool) -> None:
         lines = self._reach.lines(at.part)
@@ -404,7 +427,7 @@ class _Following:
         for scope in lines.enclosing(at.line, classes=False):
             if scope < 0:
                 break
-            held = [j for j in local if lines.scopes[j] == scope]
+            held = [j for j in local if lines.scopes[j] == scope and self._reach.holds(_Line(at.part, j), name)]
             for j in held:
                 if runs or lines.defines(j) or called or says_model(name) or _makes(lines.text(j)):
                     self._binding(_Line(at.part, j), called, runs)
@@ -493,7 +516,8 @@ class _Following:
         held = [j for j in names.get(name, ()) if j in below and lines.scopes[j] == owner]
         held += [j for j in attributes.get(name, ()) if j in below and j not in held and not lines.defines(j)]
         for j in held:
-            self._binding(_Line(part, j), called, runs)
+            if self._reach.holds(_Line(part, j), name):
+                self._binding(_Line(part, j), called, runs)
         if not held and runs:
             self._inherited(part, owner, name)
 
@@ -517,6 +541,22 @@ class _Following:
                     self._of_class(at.part, header, name, True, True)
         if not self._reach.binders(base):
             self._leads.update(f"{target}{MEMBER}{name}" for target in self._reach.imported(base))
+
+
+@lru_cache(maxsize=256)
+def _bound(text: str) -> frozenset[str]:
+    """The names and attributes that a line of several statements binds."""
+    found = {*_WALRUS.findall(code(text))}
+    for statement in code(text).split(";"):
+        found.update(*(targets(_OPENER.sub("", statement)) or ()))
+    return frozenset(found)
+
+
+def _loaded(text: str) -> str:
+    """Source without comments and strings, but with the fields of f-strings."""
+    if FIELDS.search(text) is None:
+        return code(text)
+    return _F_STRING.sub(lambda found: " ".join(_FIELD.findall(found[2])) if found[1] else '""', text)
 
 
 @lru_cache(maxsize=1024)

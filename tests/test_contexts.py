@@ -194,6 +194,15 @@ REACHED = {
     "a sequence": ("model = nn.Sequential(nn.Linear(8, 8), nn.GELU(approximate='none')).half()\n", [14]),
     "from_pretrained": ("model = Mlp.from_pretrained('m', torch_dtype=torch.float16)\n", [4]),
     "the inputs": ("model = Mlp(8)\ny = model(x.half())\n", [4]),
+    "the input of a model, cast before": (
+        "class Task:\n    def __init__(self, model: Mlp):\n        self.model = model\n\n    def run(self, mel):\n"
+        "        if self.fp16:\n            mel = mel.half()\n        return self.model(mel)\n",
+        [4],
+    ),
+    "the input of an encoder, cast before": (
+        "encoder = Mlp(8)\n\n\ndef run(mel):\n    mel = mel.half()\n    return encoder(mel)\n",
+        [4],
+    ),
     "what is cast in the function": ("def f(x):\n    x = x.half()\n    return F.gelu(x, approximate='none')\n", [16]),
     "TrainingArguments": (
         "from transformers import Trainer, TrainingArguments\n\n\ndef main():\n"
@@ -260,6 +269,17 @@ SPARED = {
     ),
     "a dtype by default, of bf16": (
         "def step(x, dtype=torch.bfloat16):\n    with torch.autocast('cuda', dtype=dtype):\n        return act(x)\n"
+    ),
+    "several statements in a line": (
+        f"head = Mlp(8); opt = Adam(head)\n\n\ndef step(x, t):\n{WITH}return net(torch.to(t))\n\n\n"
+        "net = load()\nn = 1; torch.save(head, 'a')\n"
+    ),
+    "a word in an f-string": (
+        "class Trainer:\n    def __init__(self):\n        self.acc = Accelerator(mixed_precision='fp16')\n\n"
+        "    def save(self):\n        self.acc.save(f'model-{self.step}')\n\n\nmodel = Mlp(8)\n"
+    ),
+    "a mask in half, given to a model": (
+        "encoder = Mlp(8)\n\n\ndef run(x, mask):\n    mask = mask.half()\n    return encoder(x, mask)\n"
     ),
     "a mask in half": "def step(x, mask):\n    m = mask.to(torch.float16)\n    return x * m\n",
     "bf16 trainer": "args = TrainingArguments('out', bf16=True)\nTrainer(Mlp(8), args)\n",

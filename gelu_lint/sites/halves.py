@@ -53,9 +53,9 @@ _DTYPES = ("dtype", "torch_dtype", "param_dtype", "cast_inputs")
 _SWITCHES = (*_DTYPES, "fp16", "mixed_precision", "precision")
 
 
-#: How a context says what runs under it: by the block it opens, the model or the input that is cast, or as what is
-#: made in the same scope.
-_BLOCK, _MODEL, _INPUT, _SWITCH = "block", "model", "input", "switch"
+#: How a context says what runs under it: by the block it opens, the model or the input that is cast, some tensor that
+#: may become an input, or as what is made in the same scope.
+_BLOCK, _MODEL, _INPUT, _TENSOR, _SWITCH = "block", "model", "input", "tensor", "switch"
 #: Names of names, and bindings of one name, that are followed to a value.
 _DEPTH, _MANY = 4, 5
 _OFF = "off"  # autocast that is switched off, or of bfloat16
@@ -148,7 +148,7 @@ class Halves:
         return literal(constant if constant is not None else node)[1]
 
     def _cast(self, node: CSTNode, moment: Moment) -> str:
-        """Whether what is cast is a model, or the input of a call; "" for some tensor on its way."""
+        """Whether what is cast is a model, the input of a call, or some tensor; "" if it was half before."""
         if any(isinstance(a, If) and "dtype" in _attributes(a.test) for a in self._walk.path):
             return ""
         if any(isinstance(a, Arg) and _takes(b) for b, a in pairwise(self._walk.path)):
@@ -165,7 +165,9 @@ class Halves:
         if not isinstance(node, Call) and not MODELS.isdisjoint(words(last_name(node))):
             return _MODEL
         function = next((a for a in reversed(self._walk.path) if isinstance(a, FunctionDef)), None)
-        return _INPUT if function is not None and _calls_gelu(function) else ""
+        if function is None:
+            return ""
+        return _INPUT if _calls_gelu(function) else _TENSOR
 
     def _is_half(self, node: CSTNode, moment: Moment) -> bool:
         return any(
@@ -232,8 +234,15 @@ class Halves:
                 continue
             span, rows = draft.span(found.node), draft.statement(found.node)
             text = " ".join(draft.text(found.node).split())[:60]
-            told = {_BLOCK: reach.under, _MODEL: reach.made_by, _INPUT: reach.run_by, _SWITCH: reach.beside}
-            yield Context(found.detail, "", text, span, found.symbol, rows, *told[found.how](rows[0]))
+            told = {
+                _BLOCK: reach.under,
+                _MODEL: reach.made_by,
+                _INPUT: reach.run_by,
+                _TENSOR: reach.fed_by,
+                _SWITCH: reach.beside,
+            }[found.how](rows[0])
+            if found.how != _TENSOR or told.rows or told.leads:
+                yield Context(found.detail, "", text, span, found.symbol, rows, *told)
 
 
 def _enabled(node: CSTNode | None) -> bool:
