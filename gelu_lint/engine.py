@@ -143,7 +143,8 @@ def _contexts(halves: Halves, draft: Draft, source: Source, arrivals: Sequence[A
     """What makes code of a file run in fp16: what stands in it, and what leads into it."""
     reach = Reach(source.text, source.rows)
     halves.shield(draft, reach)
-    foreign = [entry.context._replace(rows=reach.entered(entry.names).rows, leads=()) for entry in arrivals]
+    entered = [(entry.context, reach.entered(entry.names)) for entry in arrivals]
+    foreign = [context._replace(rows=into.rows, made=into.made, leads=()) for context, into in entered]
     return (*halves.contexts(draft, reach), *foreign)
 
 

@@ -58,13 +58,15 @@ _BASES = re.compile(r"\s*class\s+\w+\s*\((.*)\)", re.DOTALL)
 _LARGE = 400
 #: How a name of another module is marked of which only what it gives matters, and a member of a class.
 MADE, MEMBER = "!", "#"
+#: What marks a function or "Class.method" of which it matters what other files hand to it.
+HANDED = "^"
 
 
 class Reached(NamedTuple):
     """Stretches of rows that run, of rows where the objects are made that run, and full names of imports.
 
     Relative names begin with dots. Of ``Base#step`` it is what the class Base has under the name step that runs, and of
-    ``build!`` what that function gives.
+    ``build!`` what that function gives. ``^train`` is what others hand to the function train of this module.
     """
 
     rows: tuple[tuple[int, int], ...] = ()
@@ -286,6 +288,13 @@ class Reach:
             return self._imports[name]
         return [] if self.binders(name) else [f"{star}.{name}" for star in self._stars]
 
+    def aliases(self, name: str) -> list[str]:
+        """The other names by which imports bind something."""
+        if self._binders is None:
+            self._index()
+        ends = f".{name}"
+        return [a for a, full in self._imports.items() if a != name and any(f.endswith(ends) for f in full)]
+
     def _index(self) -> None:
         self._binders = {}
         for p, part in enumerate(self._parts):
@@ -367,7 +376,10 @@ class _Following:
                 self._queue.append((at, False))
 
     def from_outside(self, marked: str) -> None:
-        """What a module has under a name runs, see ``Reached``."""
+        """What a module has under a name runs, see ``Reached``, or what it hands to a function of another one."""
+        if marked.startswith(HANDED):
+            self._handed(marked[1:].rpartition(".")[2])
+            return
         name, _, member = marked.rstrip(MADE).partition(MEMBER)
         if member:
             self._of_base(name, member)
@@ -491,10 +503,19 @@ class _Following:
             name = own.defines(own.scopes[scope])
         if name.startswith("__") or not self._new(name, "callers"):
             return
-        for at in self._reach.mentions(name):
-            tokens = self._reach.tokens(at)
-            if at != _Line(part, scope) and any(t.rpartition(".")[2] == name and after for t, after in tokens):
-                self.make_all([at])
+        owner = own.defines(own.scopes[scope]) if own.scopes[scope] >= 0 else ""
+        if own.scopes[scope] < 0 or own.scopes[own.scopes[scope]] < 0:
+            self._leads.add(HANDED + (f"{owner}.{name}" if owner and owner != name else name))
+        self._handed(name)
+
+    def _handed(self, name: str) -> None:
+        """What stands in the lines that call something by its name, or by the name of its import."""
+        for local in (name, *self._reach.aliases(name)):
+            call = re.compile(rf"(?<!\w){re.escape(local)}\s*\(\s*[^)\s]")
+            for at in self._reach.mentions(local):
+                lines = self._reach.lines(at.part)
+                if not lines.defines(at.line) and call.search(code(lines.text(at.line))):
+                    self.make_all([at])
 
     def _typed(self, part: int, scope: int, name: str) -> None:
         """The classes that a function says a parameter is of, by annotation or assertion."""

@@ -278,6 +278,10 @@ SPARED = {
         "class Trainer:\n    def __init__(self):\n        self.acc = Accelerator(mixed_precision='fp16')\n\n"
         "    def save(self):\n        self.acc.save(f'model-{self.step}')\n\n\nmodel = Mlp(8)\n"
     ),
+    "a method of the same name": (
+        "class Trainer:\n    def train(self, model, x):\n        with torch.cuda.amp.autocast():\n"
+        "            return model(x)\n\n\nmodel = Mlp(8)\nmodel.train()\n"
+    ),
     "a mask in half, given to a model": (
         "encoder = Mlp(8)\n\n\ndef run(x, mask):\n    mask = mask.half()\n    return encoder(x, mask)\n"
     ),
@@ -371,6 +375,36 @@ PROJECTS = {
         "train.py": "from transformers import Trainer, TrainingArguments\nfrom net import Mlp\n\n\ndef main():\n"
         "    Trainer(Mlp(8), TrainingArguments('out', fp16=True)).train()\n",
     },
+    "a model handed to a loop of another file": {
+        "net.py": HEAD + MLP,
+        "engine.py": f"import torch\n\n\ndef train_one_epoch(model, x):\n{WITH}return model(x)\n",
+        "main.py": (
+            "from engine import train_one_epoch\nfrom net import Mlp\n\n\ndef main(x):\n    model = Mlp(8)\n"
+            "    model.cuda()\n    train_one_epoch(model, x)\n"
+        ),
+    },
+    "a model handed to a module's loop": {
+        "kit/__init__.py": "",
+        "kit/net.py": HEAD + MLP,
+        "kit/engine.py": f"import torch\n\n\ndef evaluate(model, x):\n{WITH}return model(x)\n",
+        "main.py": "import kit.engine as engine\nfrom kit.net import Mlp\n\nengine.evaluate(Mlp(8), 1)\n",
+    },
+    "a model handed to a trainer of another file": {
+        "net.py": HEAD + MLP,
+        "trainer.py": (
+            "import torch\n\n\nclass Trainer:\n    def __init__(self, model):\n        self.model = model\n\n"
+            "    def step(self, x):\n        with torch.cuda.amp.autocast():\n            return self.model(x)\n"
+        ),
+        "main.py": ("from net import Mlp\nfrom trainer import Trainer as T\n\nmodel = Mlp(8)\nT(model).step(1)\n"),
+    },
+    "a model handed to a method of another file": {
+        "net.py": HEAD + MLP,
+        "trainer.py": (
+            "import torch\n\n\nclass Trainer:\n    def fit(self, model, x):\n"
+            "        with torch.cuda.amp.autocast():\n            return model(x)\n"
+        ),
+        "main.py": "from net import Mlp\nfrom trainer import Trainer\n\ntrainer = Trainer()\ntrainer.fit(Mlp(8), 1)\n",
+    },
     "a context around a function of another file": {
         "net.py": HEAD + MLP,
         "train.py": (
@@ -392,6 +426,19 @@ APART = {
     "bf16": {
         "net.py": HEAD + MLP,
         "train.py": "import torch\nfrom net import Mlp\n\nm = Mlp(8).to(torch.bfloat16)\n",
+    },
+    "a model handed to another function of the same name": {
+        "net.py": HEAD + MLP,
+        "engine.py": f"import torch\n\n\ndef train(model, x):\n{WITH}return model(x)\n",
+        "loop.py": "def train(model, x):\n    return model(x)\n",
+        "main.py": "from loop import train\nfrom net import Mlp\n\ntrain(Mlp(8), 1)\n",
+    },
+    "a model handed to what needs no context": {
+        "net.py": HEAD + MLP,
+        "engine.py": (
+            f"import torch\n\n\ndef train(model, x):\n{WITH}return model(x)\n\n\ndef count(model):\n    pass\n"
+        ),
+        "main.py": "from engine import count\nfrom net import Mlp\n\ncount(Mlp(8))\n",
     },
     "no call": {
         "net.py": HEAD + MLP,
