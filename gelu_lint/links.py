@@ -111,8 +111,9 @@ def arrivals(
         waiting = [(home, lead) for lead in context.leads]
         while waiting and left:
             importer, lead = waiting.pop()
-            if lead.startswith(HANDED):
-                places = [(path, lead) for path in importers(importer, lead[1:].partition(".")[0])]
+            if lead.startswith(HANDED):  # of helpers everywhere the callers of others would be found, too
+                given = importers(importer, lead[1:].partition(".")[0]) if importer == home else ()
+                places = [(path, lead) for path in given]
             else:
                 place = modules.find(importer, lead)
                 places = [(place[0], place[1][0])] if place is not None and place[1] else []
