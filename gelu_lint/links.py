@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from gelu_lint.model import Arrival, Context
-from gelu_lint.reach import MEMBER, Reach
+from gelu_lint.reach import HANDED, MEMBER, Reach
 
 #: So many names of other files are looked up in one project.
 _MOST = 3_000
@@ -93,12 +93,15 @@ def imports(data: bytes) -> tuple[str, ...]:
 
 
 def arrivals(
-    contexts: Iterable[tuple[str, Context]], modules: Modules, reach: Callable[[str], Reach | None]
+    contexts: Iterable[tuple[str, Context]],
+    modules: Modules,
+    reach: Callable[[str], Reach | None],
+    importers: Callable[[str, str], Iterable[str]],
 ) -> Mapping[str, tuple[Arrival, ...]]:
     """Where contexts lead into other files, by file: what runs under each, followed through imports and re-exports.
 
     ``contexts`` are given with the files they stand in, as ``modules`` names them; ``reach`` gives what the code of a
-    file may run, None where it cannot be read.
+    file may run, None where it cannot be read; ``importers`` the files that import a name of another one.
     """
     found: dict[str, list[Arrival]] = {}
     known: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -108,18 +111,21 @@ def arrivals(
         waiting = [(home, lead) for lead in context.leads]
         while waiting and left:
             importer, lead = waiting.pop()
-            place = modules.find(importer, lead)
-            if place is None or not place[1]:
-                continue
-            path, name = place[0], place[1][0]
-            if name in names.get(path, ()) or path == home:
-                continue
-            names.setdefault(path, set()).add(name)
-            if (path, name) not in known:
-                left -= 1
-                own = reach(path)
-                known[path, name] = own.entered((name,)).leads if own is not None else ()
-            waiting += [(path, further) for further in known[path, name]]
+            if lead.startswith(HANDED):  # of helpers everywhere the callers of others would be found, too
+                given = importers(importer, lead[1:].partition(".")[0]) if importer == home else ()
+                places = [(path, lead) for path in given]
+            else:
+                place = modules.find(importer, lead)
+                places = [(place[0], place[1][0])] if place is not None and place[1] else []
+            for path, name in places:
+                if name in names.get(path, ()) or path == home:
+                    continue
+                names.setdefault(path, set()).add(name)
+                if (path, name) not in known:
+                    left -= 1
+                    own = reach(path)
+                    known[path, name] = own.entered((name,)).leads if own is not None else ()
+                waiting += [(path, further) for further in known[path, name]]
         for path, held in names.items():
             found.setdefault(path, []).append(
                 Arrival(context._replace(rows=(), made=(), leads=()), tuple(sorted(held)))

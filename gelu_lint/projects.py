@@ -36,6 +36,8 @@ def across(
             yield from _Whole(root, members, results).judged(hints, cache, jobs)
 
 
+#: Projects of so many files are searched for those that hand a model to a function of another file.
+_SMALL = 300
 #: Imported names that hold no model: constants, and what Python itself reads.
 _IDLE = re.compile(r"[A-Z0-9_]+|__\w+__")
 
@@ -51,6 +53,7 @@ class _Whole:
         }
         self._reaches: dict[str, Reach | None] = {}
         self._imported: dict[str, tuple[str, ...]] = {}
+        self._read: dict[str, bytes] = {}
 
     def judged(
         self, hints: Mapping[str, tuple[str, ...]], cache: _Memory | None, jobs: int
@@ -91,7 +94,8 @@ class _Whole:
         self._names = {path: self._name(path) for path in self._tasks}
         self._paths = {name: path for path, name in self._names.items()}
         self._modules = Modules(self._paths)
-        near = [self._tasks[path] for path, imported in own.items() if self._is_near(path, imported)]
+        small = len(self._tasks) <= _SMALL
+        near = [self._tasks[path] for path, imported in own.items() if small or self._is_near(path, imported)]
         for task, done in read(near, cache, jobs, spread=2):
             remember(cache, task, done)
             if done.summary is not None:
@@ -101,7 +105,7 @@ class _Whole:
             for path, summary in sorted(self._summaries.items())
             for context in _told_apart(summary.contexts)
         ]
-        led = arrivals(contexts, self._modules, self._reach)
+        led = arrivals(contexts, self._modules, self._reach, self._importers if small else lambda path, name: ())
         return {self._paths[name]: held for name, held in led.items()}
 
     def _name(self, path: str) -> str:
@@ -127,22 +131,38 @@ class _Whole:
                 waiting += [(name, found) for found in wanted]
         return False
 
+    def _importers(self, path: str, name: str) -> Iterator[str]:
+        """The files that import a name of a file, or the file whole."""
+        module = (path, ())
+        for importer in self._paths:
+            if importer != path and name.encode() in self._bytes(importer):
+                targets = (t for t in self._imports(importer) if t.rpartition(".")[2] in (name, *_stem(path)))
+                if any(self._modules.find(importer, t) in (module, (path, (name,))) for t in targets):
+                    yield importer
+
     def _imports(self, name: str) -> tuple[str, ...]:
         if name not in self._imported:
             self._imported[name] = imports(self._bytes(name))
         return self._imported[name]
 
     def _bytes(self, name: str) -> bytes:
-        path = self._paths[name]
-        try:
-            return read_bytes(path, self._tasks[path].settings.values["max-file-size"])
-        except (Unreadable, OSError):
-            return b""
+        if name not in self._read:
+            path = self._paths[name]
+            try:
+                self._read[name] = read_bytes(path, self._tasks[path].settings.values["max-file-size"])
+            except (Unreadable, OSError):
+                self._read[name] = b""
+        return self._read[name]
 
     def _reach(self, name: str) -> Reach | None:
         if name not in self._reaches:
             self._reaches[name] = reach_of(name, self._bytes(name))
         return self._reaches[name]
+
+
+def _stem(path: str) -> tuple[str, ...]:
+    """The names by which a file is imported whole."""
+    return (os.path.basename(path)[:-3], os.path.basename(os.path.dirname(path)))
 
 
 def _told_apart(contexts: Sequence[Context]) -> list[Context]:

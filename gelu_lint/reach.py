@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from gelu_lint.claims import words as split
 from gelu_lint.half import MODELS
-from gelu_lint.lines import Lines, code, words
+from gelu_lint.lines import FIELDS, SILENT, Lines, code, targets, words
 from gelu_lint.outline import Part, outline
 from gelu_lint.scan import scan
 
@@ -25,6 +25,14 @@ _MOST = 4_000
 #: A dotted name, and what follows: a call, or the "=" of a keyword or an assignment, whose name is not loaded.
 _DOTTED = re.compile(r"(?<![\w.])([^\W\d][\w.]*)\s*(\(|=(?!=))?")
 _PARAMETER = re.compile(r"[(,*]\s*(\w+)\s*(?=[,):=])")
+_FED = re.compile(r"(\w+)\(\s*(\w+)\s*[,)]")
+_WALRUS = re.compile(r"(\w+)\s*:=")
+_OPENER = re.compile(r"\s*(?:(?:async\s+)?(?:for|while|if|elif|else|with|try|except|finally|def|class)\b[^\n]*?:\s)")
+_F_STRING = re.compile(rf"(?<!\w)([rR]?[fFtT][rR]?)?({SILENT.pattern})", re.VERBOSE | re.DOTALL)
+_FIELD = re.compile(r"\{([^{}]*)\}")
+#: How functions say what class a parameter is of.
+_ANNOTATED = re.compile(r"[(,*]\s*(\w+)\s*:\s*([^,)=]+)")
+_ASSERTED = re.compile(r"\s*assert isinstance\(\s*(\w+)\s*,\s*([^)]+)\)")
 #: Methods that give the object they are called of.
 _MOVES = frozenset(
     (
@@ -50,13 +58,15 @@ _BASES = re.compile(r"\s*class\s+\w+\s*\((.*)\)", re.DOTALL)
 _LARGE = 400
 #: How a name of another module is marked of which only what it gives matters, and a member of a class.
 MADE, MEMBER = "!", "#"
+#: What marks a function or "Class.method" of which it matters what other files hand to it.
+HANDED = "^"
 
 
 class Reached(NamedTuple):
     """Stretches of rows that run, of rows where the objects are made that run, and full names of imports.
 
     Relative names begin with dots. Of ``Base#step`` it is what the class Base has under the name step that runs, and of
-    ``build!`` what that function gives.
+    ``build!`` what that function gives. ``^train`` is what others hand to the function train of this module.
     """
 
     rows: tuple[tuple[int, int], ...] = ()
@@ -136,6 +146,19 @@ class Reach:
                 found.run_all(_Line(at.part, j) for j in below if names & words(code(lines.text(j))))
         return found.done()
 
+    def fed_by(self, row: int) -> Reached:
+        """What runs in models whose input is what the statement at ``row`` binds."""
+        at = self._at(row)
+        found = _Following(self)
+        lines = self.lines(at.part) if at is not None else None
+        if at is not None and lines is not None and lines.scopes[at.line] >= 0:
+            names = self.bound_by(at)
+            for j in lines.below(lines.scopes[at.line]):
+                fed = _FED.findall(code(lines.text(j))) if j > at.line else ()
+                if any(given in names and says_model(callee) and "norm" not in callee.lower() for callee, given in fed):
+                    found.run_all([_Line(at.part, j)])
+        return found.done()
+
     def entered(self, names: Iterable[str]) -> Reached:
         """What runs where other modules use these names of this one, marked as those of ``Reached``."""
         found = _Following(self)
@@ -162,7 +185,7 @@ class Reach:
     def tokens(self, at: _Line) -> list[tuple[str, str]]:
         """The dotted names that a line loads, each with "(" if it is called."""
         if at not in self._tokens:
-            found = _DOTTED.findall(code(self.lines(at.part).text(at.line)))
+            found = _DOTTED.findall(_loaded(self.lines(at.part).text(at.line)))
             self._tokens[at] = [
                 (name.rstrip("."), after) for name, after in found if after != "=" and name not in _WORDS
             ]
@@ -232,9 +255,13 @@ class Reach:
 
     def bound_by(self, at: _Line) -> set[str]:
         """The names and attributes that a line binds."""
+        bound = (name for held in self.lines(at.part).bindings for name, where in held.items() if at.line in where)
+        return {name for name in bound if self.holds(at, name)}
+
+    def holds(self, at: _Line, name: str) -> bool:
+        """Whether a line that may bind a name does: of several statements in one, more is said to be bound than is."""
         lines = self.lines(at.part)
-        names, attributes = lines.bindings
-        return {name for bound in (names, attributes) for name, where in bound.items() if at.line in where}
+        return at.line not in lines.loose or name in _bound(lines.text(at.line))
 
     def mentions(self, name: str) -> list[_Line]:
         """The lines that mention a name."""
@@ -261,6 +288,13 @@ class Reach:
             return self._imports[name]
         return [] if self.binders(name) else [f"{star}.{name}" for star in self._stars]
 
+    def aliases(self, name: str) -> list[str]:
+        """The other names by which imports bind something."""
+        if self._binders is None:
+            self._index()
+        ends = f".{name}"
+        return [a for a, full in self._imports.items() if a != name and any(f.endswith(ends) for f in full)]
+
     def _index(self) -> None:
         self._binders = {}
         for p, part in enumerate(self._parts):
@@ -278,7 +312,7 @@ class Reach:
                     if lines.logical[i].word in ("import", "from"):
                         self._import(lines.text(i))
                 for name, where in lines.bindings[0].items():
-                    top = [i for i in where if lines.scopes[i] < 0]
+                    top = [i for i in where if lines.scopes[i] < 0 and self.holds(_Line(p, i), name)]
                     self._binders.setdefault(name, []).extend(_Line(p, i) for i in top)
             if "import" in text and part.kind in ("def", "class"):
                 for found in re.finditer(r"^[ \t]+((?:from|import)\s[^\n;]*(?:\([^)]*\))?)", text, re.MULTILINE):
@@ -342,7 +376,10 @@ class _Following:
                 self._queue.append((at, False))
 
     def from_outside(self, marked: str) -> None:
-        """What a module has under a name runs, see ``Reached``."""
+        """What a module has under a name runs, see ``Reached``, or what it hands to a function of another one."""
+        if marked.startswith(HANDED):
+            self._handed(marked[1:].rpartition(".")[2])
+            return
         name, _, member = marked.rstrip(MADE).partition(MEMBER)
         if member:
             self._of_base(name, member)
@@ -386,8 +423,15 @@ class _Following:
                 self._of_class(at.part, owner, name, True, True)
         elif after and len(rest) == 1 and rest[0] in _MOVES:
             self._binding(_Line(at.part, owner), called=True, runs=True)
-        elif runs or (after and len(rest) == 1) or says_model(rest[0]):
+        elif runs or (after and len(rest) == 1) or says_model(rest[0]) or self._is_made(at.part, owner, rest[0]):
             self._of_class(at.part, owner, rest[0], after and len(rest) == 1, runs)
+
+    def _is_made(self, part: int, owner: int, name: str) -> bool:
+        """Whether a class sets an attribute to an object of some class."""
+        lines = self._reach.lines(part)
+        held = lines.bindings[1].get(name, ())
+        inside = (j for j in held if owner in lines.enclosing(j, classes=True))
+        return any(_makes(lines.text(j)) and self._reach.holds(_Line(part, j), name) for j in inside)
 
     def _name(self, at: _Line, name: str, rest: Sequence[str], called: bool, runs: bool) -> None:
         lines = self._reach.lines(at.part)
@@ -395,13 +439,14 @@ class _Following:
         for scope in lines.enclosing(at.line, classes=False):
             if scope < 0:
                 break
-            held = [j for j in local if lines.scopes[j] == scope]
+            held = [j for j in local if lines.scopes[j] == scope and self._reach.holds(_Line(at.part, j), name)]
             for j in held:
                 if runs or lines.defines(j) or called or says_model(name) or _makes(lines.text(j)):
                     self._binding(_Line(at.part, j), called, runs)
             taken = lines.logical[scope].word != "class" and name in self._reach.parameters(_Line(at.part, scope))
             if taken and ((called and runs) or says_model(name)):
                 self._callers(at.part, scope)
+                self._typed(at.part, scope, name)
             if held or taken:
                 return
         self._top(name, (name, *rest), runs or (bool(rest) and rest[-1][:1].isupper()) or name[:1].isupper(), called)
@@ -458,10 +503,29 @@ class _Following:
             name = own.defines(own.scopes[scope])
         if name.startswith("__") or not self._new(name, "callers"):
             return
-        for at in self._reach.mentions(name):
-            tokens = self._reach.tokens(at)
-            if at != _Line(part, scope) and any(t.rpartition(".")[2] == name and after for t, after in tokens):
-                self.make_all([at])
+        owner = own.defines(own.scopes[scope]) if own.scopes[scope] >= 0 else ""
+        if own.scopes[scope] < 0 or own.scopes[own.scopes[scope]] < 0:
+            self._leads.add(HANDED + (f"{owner}.{name}" if owner and owner != name else name))
+        self._handed(name)
+
+    def _handed(self, name: str) -> None:
+        """What stands in the lines that call something by its name, or by the name of its import."""
+        for local in (name, *self._reach.aliases(name)):
+            call = re.compile(rf"(?<!\w){re.escape(local)}\s*\(\s*[^)\s]")
+            for at in self._reach.mentions(local):
+                lines = self._reach.lines(at.part)
+                if not lines.defines(at.line) and call.search(code(lines.text(at.line))):
+                    self.make_all([at])
+
+    def _typed(self, part: int, scope: int, name: str) -> None:
+        """The classes that a function says a parameter is of, by annotation or assertion."""
+        lines = self._reach.lines(part)
+        told = _ANNOTATED.findall(lines.text(scope)) if self._new(part, scope, name, "typed") else []
+        told += [found for j in lines.mentions.get(name, ()) for found in _ASSERTED.findall(lines.text(j))]
+        for parameter, kinds in told:
+            for kind, _ in _DOTTED.findall(kinds) if parameter == name else ():
+                if kind.rpartition(".")[2][:1].isupper():
+                    self._top(kind.partition(".")[0], kind.split("."), True)
 
     def _of_class(self, part: int, owner: int, name: str, called: bool, runs: bool) -> None:
         """What a class has under a name, or a base of it."""
@@ -473,7 +537,8 @@ class _Following:
         held = [j for j in names.get(name, ()) if j in below and lines.scopes[j] == owner]
         held += [j for j in attributes.get(name, ()) if j in below and j not in held and not lines.defines(j)]
         for j in held:
-            self._binding(_Line(part, j), called, runs)
+            if self._reach.holds(_Line(part, j), name):
+                self._binding(_Line(part, j), called, runs)
         if not held and runs:
             self._inherited(part, owner, name)
 
@@ -497,6 +562,22 @@ class _Following:
                     self._of_class(at.part, header, name, True, True)
         if not self._reach.binders(base):
             self._leads.update(f"{target}{MEMBER}{name}" for target in self._reach.imported(base))
+
+
+@lru_cache(maxsize=256)
+def _bound(text: str) -> frozenset[str]:
+    """The names and attributes that a line of several statements binds."""
+    found = {*_WALRUS.findall(code(text))}
+    for statement in code(text).split(";"):
+        found.update(*(targets(_OPENER.sub("", statement)) or ()))
+    return frozenset(found)
+
+
+def _loaded(text: str) -> str:
+    """Source without comments and strings, but with the fields of f-strings."""
+    if FIELDS.search(text) is None:
+        return code(text)
+    return _F_STRING.sub(lambda found: " ".join(_FIELD.findall(found[2])) if found[1] else '""', text)
 
 
 @lru_cache(maxsize=1024)

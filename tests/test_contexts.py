@@ -51,12 +51,16 @@ CONTEXTS = {
     "an alias of the module": "with tc.amp.autocast():",
     "a partial": "with half():",
     "a context made before": "with ctx:",
+    "a context but for the cpu": "with maybe:",
+    "dtype from a table": "with torch.autocast('cuda', dtype={'fp16': torch.float16, 'bf16': torch.bfloat16}[kind]):",
+    "the last of two": "with torch.no_grad() and torch.cuda.amp.autocast():",
     "nested": "with torch.autocast('cuda', enabled=False), torch.autocast('cuda', dtype=torch.float16):",
 }
 ALIASES = (
     "import functools\nimport torch.cuda as tc\nfrom torch.cuda.amp import autocast as amp\nHALF = torch.float16\n"
     "DEVICE = 'cuda'\nhalf = functools.partial(torch.autocast, 'cuda', dtype=torch.float16)\n"
-    "ctx = torch.autocast('cuda', dtype=torch.float16)\n\n\n"
+    "ctx = torch.autocast('cuda', dtype=torch.float16)\nkind = 'bf16' if new else 'fp16'\n"
+    "maybe = nullcontext() if cpu else torch.amp.autocast(device_type=device, dtype=HALF)\n\n\n"
 )
 
 
@@ -78,6 +82,8 @@ OFF = {
     "another autocast": "with fp8_autocast(enabled=True):",
     "an autocast of unknown make": "with get_autocast(args)():",
     "no context at all": "with torch.no_grad():",
+    "the first of two": "with torch.cuda.amp.autocast() and torch.no_grad():",
+    "bf16 from a table": "with torch.autocast('cuda', dtype={'a': torch.float16, 'b': torch.bfloat16}['b']):",
 }
 
 
@@ -138,6 +144,36 @@ REACHED = {
         f"        return x\n\n\nnet = Net()\n\n\ndef step(x):\n{WITH}return net(x)\n",
         [4],
     ),
+    "a module by annotation": (f"def step(model: Mlp, x):\n{WITH}return model(x)\n", [4]),
+    "a module by assertion": (
+        "class Trainer:\n    def __init__(self, net):\n        assert isinstance(net, Mlp), 'an Mlp'\n"
+        "        self.net = net\n\n    def step(self, x):\n        with torch.cuda.amp.autocast():\n"
+        "            return self.net(x)\n",
+        [4],
+    ),
+    "an attribute that is made, under another name": (
+        "class Speaker:\n    def __init__(self):\n        self.clvp = Mlp(8)\n\n    def step(self, x):\n"
+        "        with self.moved(self.clvp) as c, torch.autocast('cuda', dtype=torch.float16, enabled=half):\n"
+        "            return c(x)\n",
+        [4],
+    ),
+    "a method that gives the context": (
+        "class Net:\n    def maybe_autocast(self, dtype=torch.float16):\n        if self.device != 'cpu':\n"
+        "            return torch.cuda.amp.autocast(dtype=dtype)\n        return nullcontext()\n\n"
+        "    def forward(self, x):\n        with self.maybe_autocast():\n            return act(x)\n",
+        [11],
+    ),
+    "a dtype that the object holds": (
+        "class Net:\n    def __init__(self, amp_dtype=torch.float16):\n        self.amp_dtype = amp_dtype\n\n"
+        "    def forward(self, x):\n        with torch.autocast('cuda', dtype=self.amp_dtype):\n"
+        "            return act(x)\n",
+        [11],
+    ),
+    "a dtype by default": (
+        "def step(x, dtype=None):\n    if dtype is None:\n        dtype = torch.float16\n"
+        "    with torch.autocast('cuda', dtype=dtype):\n        return act(x)\n",
+        [11],
+    ),
     "a decorated function": ("@torch.autocast('cuda', dtype=torch.float16)\ndef step(x):\n    return act(x)\n", [11]),
     "a decorated method": (
         "class Net(nn.Module):\n    @torch.cuda.amp.autocast()\n    def forward(self, x):\n        return act(x)\n",
@@ -158,6 +194,15 @@ REACHED = {
     "a sequence": ("model = nn.Sequential(nn.Linear(8, 8), nn.GELU(approximate='none')).half()\n", [14]),
     "from_pretrained": ("model = Mlp.from_pretrained('m', torch_dtype=torch.float16)\n", [4]),
     "the inputs": ("model = Mlp(8)\ny = model(x.half())\n", [4]),
+    "the input of a model, cast before": (
+        "class Task:\n    def __init__(self, model: Mlp):\n        self.model = model\n\n    def run(self, mel):\n"
+        "        if self.fp16:\n            mel = mel.half()\n        return self.model(mel)\n",
+        [4],
+    ),
+    "the input of an encoder, cast before": (
+        "encoder = Mlp(8)\n\n\ndef run(mel):\n    mel = mel.half()\n    return encoder(mel)\n",
+        [4],
+    ),
     "what is cast in the function": ("def f(x):\n    x = x.half()\n    return F.gelu(x, approximate='none')\n", [16]),
     "TrainingArguments": (
         "from transformers import Trainer, TrainingArguments\n\n\ndef main():\n"
@@ -176,6 +221,10 @@ REACHED = {
     "Accelerator": ("acc = Accelerator(mixed_precision='fp16')\nmodel = acc.prepare(Mlp(8))\n", [4]),
     "Accelerator, used elsewhere": (
         "acc = Accelerator(mixed_precision='fp16')\n\n\ndef main():\n    model = acc.prepare(Mlp(8))\n",
+        [4],
+    ),
+    "Accelerator, by a choice": (
+        "acc = Accelerator(mixed_precision='fp16' if fp16 else 'no')\nmodel = acc.prepare(Mlp(8))\n",
         [4],
     ),
     "DeepSpeed": (
@@ -212,6 +261,29 @@ SPARED = {
     "tanh": f"def step(x):\n{WITH}return F.gelu(x, approximate='tanh')\n",
     "a comparison of dtypes": (
         "def step(x):\n    if x.dtype == torch.float16:\n        x = x.clamp(-1, 1)\n    return act(x)\n"
+    ),
+    "what a layer named like a class gives": (
+        "class Emb(nn.Module):\n    def __init__(self):\n        self.LayerNorm = nn.LayerNorm(8)\n"
+        "        self.word = Mlp(8)\n\n    def forward(self, x):\n        e = self.word(x)\n"
+        "        e = self.LayerNorm(e)\n        if self.fp32:\n            e = e.half()\n        return e\n"
+    ),
+    "a dtype by default, of bf16": (
+        "def step(x, dtype=torch.bfloat16):\n    with torch.autocast('cuda', dtype=dtype):\n        return act(x)\n"
+    ),
+    "several statements in a line": (
+        f"head = Mlp(8); opt = Adam(head)\n\n\ndef step(x, t):\n{WITH}return net(torch.to(t))\n\n\n"
+        "net = load()\nn = 1; torch.save(head, 'a')\n"
+    ),
+    "a word in an f-string": (
+        "class Trainer:\n    def __init__(self):\n        self.acc = Accelerator(mixed_precision='fp16')\n\n"
+        "    def save(self):\n        self.acc.save(f'model-{self.step}')\n\n\nmodel = Mlp(8)\n"
+    ),
+    "a method of the same name": (
+        "class Trainer:\n    def train(self, model, x):\n        with torch.cuda.amp.autocast():\n"
+        "            return model(x)\n\n\nmodel = Mlp(8)\nmodel.train()\n"
+    ),
+    "a mask in half, given to a model": (
+        "encoder = Mlp(8)\n\n\ndef run(x, mask):\n    mask = mask.half()\n    return encoder(x, mask)\n"
     ),
     "a mask in half": "def step(x, mask):\n    m = mask.to(torch.float16)\n    return x * m\n",
     "bf16 trainer": "args = TrainingArguments('out', bf16=True)\nTrainer(Mlp(8), args)\n",
@@ -303,6 +375,36 @@ PROJECTS = {
         "train.py": "from transformers import Trainer, TrainingArguments\nfrom net import Mlp\n\n\ndef main():\n"
         "    Trainer(Mlp(8), TrainingArguments('out', fp16=True)).train()\n",
     },
+    "a model handed to a loop of another file": {
+        "net.py": HEAD + MLP,
+        "engine.py": f"import torch\n\n\ndef train_one_epoch(model, x):\n{WITH}return model(x)\n",
+        "main.py": (
+            "from engine import train_one_epoch\nfrom net import Mlp\n\n\ndef main(x):\n    model = Mlp(8)\n"
+            "    model.cuda()\n    train_one_epoch(model, x)\n"
+        ),
+    },
+    "a model handed to a module's loop": {
+        "kit/__init__.py": "",
+        "kit/net.py": HEAD + MLP,
+        "kit/engine.py": f"import torch\n\n\ndef evaluate(model, x):\n{WITH}return model(x)\n",
+        "main.py": "import kit.engine as engine\nfrom kit.net import Mlp\n\nengine.evaluate(Mlp(8), 1)\n",
+    },
+    "a model handed to a trainer of another file": {
+        "net.py": HEAD + MLP,
+        "trainer.py": (
+            "import torch\n\n\nclass Trainer:\n    def __init__(self, model):\n        self.model = model\n\n"
+            "    def step(self, x):\n        with torch.cuda.amp.autocast():\n            return self.model(x)\n"
+        ),
+        "main.py": ("from net import Mlp\nfrom trainer import Trainer as T\n\nmodel = Mlp(8)\nT(model).step(1)\n"),
+    },
+    "a model handed to a method of another file": {
+        "net.py": HEAD + MLP,
+        "trainer.py": (
+            "import torch\n\n\nclass Trainer:\n    def fit(self, model, x):\n"
+            "        with torch.cuda.amp.autocast():\n            return model(x)\n"
+        ),
+        "main.py": "from net import Mlp\nfrom trainer import Trainer\n\ntrainer = Trainer()\ntrainer.fit(Mlp(8), 1)\n",
+    },
     "a context around a function of another file": {
         "net.py": HEAD + MLP,
         "train.py": (
@@ -324,6 +426,19 @@ APART = {
     "bf16": {
         "net.py": HEAD + MLP,
         "train.py": "import torch\nfrom net import Mlp\n\nm = Mlp(8).to(torch.bfloat16)\n",
+    },
+    "a model handed to another function of the same name": {
+        "net.py": HEAD + MLP,
+        "engine.py": f"import torch\n\n\ndef train(model, x):\n{WITH}return model(x)\n",
+        "loop.py": "def train(model, x):\n    return model(x)\n",
+        "main.py": "from loop import train\nfrom net import Mlp\n\ntrain(Mlp(8), 1)\n",
+    },
+    "a model handed to what needs no context": {
+        "net.py": HEAD + MLP,
+        "engine.py": (
+            f"import torch\n\n\ndef train(model, x):\n{WITH}return model(x)\n\n\ndef count(model):\n    pass\n"
+        ),
+        "main.py": "from engine import count\nfrom net import Mlp\n\ncount(Mlp(8))\n",
     },
     "no call": {
         "net.py": HEAD + MLP,

@@ -18,15 +18,22 @@ from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
+    And,
     Arg,
     Attribute,
+    BooleanOperation,
     Call,
     CSTNode,
     Decorator,
+    Dict,
     DictElement,
     FunctionDef,
     If,
+    IfExp,
+    Index,
     Name,
+    Param,
+    Subscript,
     WithItem,
 )
 from gelu_lint.tree.walk import Moment, Walk
@@ -46,9 +53,11 @@ _DTYPES = ("dtype", "torch_dtype", "param_dtype", "cast_inputs")
 _SWITCHES = (*_DTYPES, "fp16", "mixed_precision", "precision")
 
 
-#: How a context says what runs under it: by the block it opens, the model or the input that is cast, or as what is
-#: made in the same scope.
-_BLOCK, _MODEL, _INPUT, _SWITCH = "block", "model", "input", "switch"
+#: How a context says what runs under it: by the block it opens, the model or the input that is cast, some tensor that
+#: may become an input, or as what is made in the same scope.
+_BLOCK, _MODEL, _INPUT, _TENSOR, _SWITCH = "block", "model", "input", "tensor", "switch"
+#: Names of names, and bindings of one name, that are followed to a value.
+_DEPTH, _MANY = 4, 5
 _OFF = "off"  # autocast that is switched off, or of bfloat16
 _AUTOCAST = ".autocast"
 
@@ -70,7 +79,10 @@ class Halves:
     def visit_Call(self, node: Call) -> None:
         last = last_name(node.func)
         keyed = any(isinstance(arg.keyword, Name) and arg.keyword.value in _SWITCHES for arg in node.args)
-        opens = isinstance(self._walk.path[-1], (WithItem, Decorator)) if self._walk.path else False
+        above = self._walk.path[-1] if self._walk.path else None
+        opens = isinstance(above, (WithItem, Decorator))
+        if isinstance(above, BooleanOperation) and isinstance(above.operator, And) and above.left is node:
+            return  # of "with autocast() and no_grad():" only the last is entered
         if keyed or opens or last in _CALLS:
             detail, how = self._detail(node, last, opens)
             if detail:
@@ -100,14 +112,11 @@ class Halves:
             return "half" if how else "", how
         if last == "set_global_policy" and plain and literal(plain[0])[1] == "mixed_float16":
             return "half", _SWITCH
-        said = {
-            key: self._literal(given[key], moment) for key in ("fp16", "mixed_precision", "precision") if key in given
-        }
-        if said.get("fp16") is True or said.get("mixed_precision") == "fp16" or _enabled(given.get("fp16")):
+        if self._says(given, "fp16", True) or self._says(given, "mixed_precision", "fp16"):
             return "cuda_autocast", _SWITCH
-        if said.get("precision") in (16, "16", "16-mixed"):
+        if _enabled(given.get("fp16")) or self._says(given, "precision", 16, "16", "16-mixed"):
             return "cuda_autocast", _SWITCH
-        if said.get("precision") == "16-true":
+        if self._says(given, "precision", "16-true"):
             return "half", _SWITCH
         if last in ("custom_fwd",) or last[:1].isupper() or last == "from_pretrained":
             for key in _DTYPES:
@@ -139,7 +148,7 @@ class Halves:
         return literal(constant if constant is not None else node)[1]
 
     def _cast(self, node: CSTNode, moment: Moment) -> str:
-        """Whether what is cast is a model, or the input of a call; "" for some tensor on its way."""
+        """Whether what is cast is a model, the input of a call, or some tensor; "" if it was half before."""
         if any(isinstance(a, If) and "dtype" in _attributes(a.test) for a in self._walk.path):
             return ""
         if any(isinstance(a, Arg) and _takes(b) for b, a in pairwise(self._walk.path)):
@@ -149,20 +158,58 @@ class Halves:
         if isinstance(node, Name):
             binding = self._names.single(node, moment)
             made = binding.node if binding is not None else None
-            if isinstance(made, Call) and last_name(made.func)[:1].isupper():
+            if isinstance(made, Call) and _makes(made):
                 return _MODEL
-        if isinstance(node, Call) and (last_name(node.func)[:1].isupper() or last_name(node.func) == "from_pretrained"):
+        if isinstance(node, Call) and (_makes(node) or last_name(node.func) == "from_pretrained"):
             return _MODEL
         if not isinstance(node, Call) and not MODELS.isdisjoint(words(last_name(node))):
             return _MODEL
         function = next((a for a in reversed(self._walk.path) if isinstance(a, FunctionDef)), None)
-        return _INPUT if function is not None and _calls_gelu(function) else ""
+        if function is None:
+            return ""
+        return _INPUT if _calls_gelu(function) else _TENSOR
 
     def _is_half(self, node: CSTNode, moment: Moment) -> bool:
-        constant = self._names.constant(node, moment)
-        names = self._names.resolve(constant if constant is not None else node, moment)
-        value = literal(constant if constant is not None else node)[1]
-        return bool(names & _HALF) or value in _TEXT
+        return any(
+            self._names.resolve(value, when) & _HALF or literal(value)[1] in _TEXT
+            for value, when in self._values(node, moment)
+        )
+
+    def _says(self, given: Mapping[str, CSTNode], key: str, *wanted: object) -> bool:
+        """Whether the value of a keyword may be one of these."""
+        node = given.get(key)
+        values = [] if node is None else self._values(node, self._walk.moment)
+        # True is no 16, but 1 == True.
+        return any(literal(v)[1] == w and type(literal(v)[1]) is type(w) for v, _ in values for w in wanted)
+
+    def _values(self, node: CSTNode, moment: Moment, depth: int = 0) -> Iterator[tuple[CSTNode, Moment]]:
+        """The expressions that a dtype or a switch may stand for: arms, defaults of parameters, attributes, tables."""
+        if depth > _DEPTH:
+            return
+        if isinstance(node, IfExp):
+            for arm in (node.body, node.orelse):
+                yield from self._values(arm, moment, depth + 1)
+        elif isinstance(node, Subscript) and isinstance(node.value, Dict) and isinstance(node.slice[0].slice, Index):
+            keys = {literal(key)[1] for key, _ in self._values(node.slice[0].slice.value, moment, depth + 1)} - {None}
+            for element in node.value.elements:
+                if isinstance(element, DictElement) and literal(element.key)[1] in keys:
+                    yield from self._values(element.value, moment, depth + 1)
+        elif isinstance(node, Name) and (bound := self._bound(node, moment)):
+            for value, when in bound:
+                yield from self._values(value, when, depth + 1)
+        elif isinstance(node, Attribute) and (held := self._names.attribute(node, moment)) is not None:
+            yield from self._values(*held, depth + 1)
+        else:
+            yield node, moment
+
+    def _bound(self, node: Name, moment: Moment) -> list[tuple[CSTNode, Moment]]:
+        """What may give a name its value: expressions, and the default of a parameter."""
+        found = self._names.reaching(node, moment)[:_MANY]
+        values = [(b.node, b.moment) for b in found if b.kind == "value" and b.node is not None]
+        defaults = [
+            (b.node.default, b.moment) for b in found if isinstance(b.node, Param) and b.node.default is not None
+        ]
+        return [*values, *defaults]
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``contexts`` needs the places of."""
@@ -187,8 +234,15 @@ class Halves:
                 continue
             span, rows = draft.span(found.node), draft.statement(found.node)
             text = " ".join(draft.text(found.node).split())[:60]
-            told = {_BLOCK: reach.under, _MODEL: reach.made_by, _INPUT: reach.run_by, _SWITCH: reach.beside}
-            yield Context(found.detail, "", text, span, found.symbol, rows, *told[found.how](rows[0]))
+            told = {
+                _BLOCK: reach.under,
+                _MODEL: reach.made_by,
+                _INPUT: reach.run_by,
+                _TENSOR: reach.fed_by,
+                _SWITCH: reach.beside,
+            }[found.how](rows[0])
+            if found.how != _TENSOR or told.rows or told.leads:
+                yield Context(found.detail, "", text, span, found.symbol, rows, *told)
 
 
 def _enabled(node: CSTNode | None) -> bool:
@@ -200,6 +254,12 @@ def _enabled(node: CSTNode | None) -> bool:
         given = {arg.keyword.value: arg.value for arg in node.args if isinstance(arg.keyword, Name)}
         return "enabled" in given and literal(given["enabled"])[1] is True
     return False
+
+
+def _makes(call: Call) -> bool:
+    """Whether a call makes an object of a class; that of an attribute of an object, as self.LayerNorm, does not."""
+    own = isinstance(call.func, Attribute) and last_name(call.func.value) in ("self", "cls")
+    return last_name(call.func)[:1].isupper() and not own
 
 
 def _takes(call: CSTNode) -> bool:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from libcst import (
+    And as And,
+)
+from libcst import (
     AnnAssign as AnnAssign,
 )
 from libcst import (
@@ -97,6 +100,9 @@ from libcst import (
 )
 from libcst import (
     IndentedBlock as IndentedBlock,
+)
+from libcst import (
+    Index as Index,
 )
 from libcst import (
     Integer as Integer,
