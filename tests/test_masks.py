@@ -178,6 +178,7 @@ FINE = {
     "a function that is called after a return": HEAD + "def sparse(x, p):\n"
     "    return F.gelu(x) * (torch.rand_like(x) > p) / (1 - p)\n\n\nclass A(nn.Module):\n    def forward(self, x):\n"
     "        if not self.training:\n            return F.gelu(x)\n        return sparse(x, 0.5)\n",
+    "one number": MODULE + "        return self.act(x) * (torch.rand(1) > self.p)\n",
     "data": HEAD + "def sample(n):\n    x = torch.rand(n)\n    return x, F.gelu(x) * 2\n",
     "stochastic depth": MODULE + "        y = self.act(x)\n        if torch.rand(1) < self.p:\n            return x\n"
     "        return y\n",

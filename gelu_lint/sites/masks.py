@@ -30,6 +30,7 @@ from gelu_lint.tree.nodes import (
     IfExp,
     IndentedBlock,
     Lambda,
+    List,
     Name,
     Raise,
     Return,
@@ -329,7 +330,7 @@ class Masks:
         last, own = last_name(node.func), node.func.value if isinstance(node.func, Attribute) else None
         names = self._names.resolve(node.func, moment)
         if names and names <= _EVEN:
-            return sorted(names)[0]
+            return sorted(names)[0] if not _single(node) else ""
         if own is not None and not names and last in _EVEN_METHODS:
             return f".{last}"
         if last in _SAME:
@@ -478,6 +479,14 @@ def _mixes(path: Sequence[CSTNode], node: CSTNode, mask: CSTNode) -> bool:
         return False
     other = above.right if above.left is node else above.left
     return not isinstance(mask, Call) and bool({*_words(other)} & {*_words(mask)})
+
+
+def _single(node: Call) -> bool:
+    """Whether a call draws one number: ``torch.rand([])``, ``torch.rand(1)``."""
+    if len(node.args) != 1:
+        return False
+    value = node.args[0].value
+    return literal(value)[1] == 1 or (isinstance(value, List) and not value.elements)
 
 
 def _zero(node: CSTNode) -> bool:
