@@ -149,7 +149,8 @@ class Selection:
         drawing: dict[tuple[int, int], tuple[Cut, list[int]]] = {}
         for found in _DRAWS.finditer(self._text):
             p = bisect_right(self._starts, found.start()) - 1
-            place = self._place(found.start()) if p in self._cuts else None
+            helps = p >= 0 and p not in self._cuts and self.parts[p].kind == "def"
+            place = self._place(found.start()) if p in self._cuts or helps else None
             if place is None:
                 continue
             cut, i = place
@@ -162,10 +163,11 @@ class Selection:
                 self._drawn_in_class(cut, owner, {*functions})
                 continue
             for i in dict.fromkeys(functions):
-                if self._marked(cut, i):
+                marked = self._marked(cut, i)
+                if cut.lines.scopes[i] < 0:
+                    marked = self._callers(cut.lines.defines(i), marked) or marked
+                if marked:
                     self._whole(cut, i, FULL)
-                    if cut.lines.scopes[i] < 0:
-                        self._callers(cut.lines.defines(i))
         self._drain()
 
     def _drawn_in_class(self, cut: Cut, owner: int, functions: set[int]) -> None:
@@ -189,17 +191,23 @@ class Selection:
         """Whether a line of a function is kept for its own sake."""
         return any(cut.kept.get(j, -1) >= LIGHT for j in (header, *cut.lines.below(header)))
 
-    def _callers(self, name: str) -> None:
-        """Keep all of the functions that mention a name."""
+    def _callers(self, name: str, marked: bool) -> bool:
+        """Keep all of the functions that mention a name, if it has a GELU or they have; whether any has."""
+        found = False
         for at in self._all(name):
             place = self._place(at)
-            if place is not None:
-                cut, i = place
-                around = next((s for s in cut.lines.enclosing(i, classes=False) if s >= 0), -1)
-                if around >= 0:
-                    self._whole(cut, around, LIGHT)
-                else:
-                    self._keep(cut, i, LIGHT)
+            if place is None:
+                continue
+            cut, i = place
+            around = next((s for s in cut.lines.enclosing(i, classes=False) if s >= 0 and _is_def(cut, s)), -1)
+            owner = next(cut.lines.enclosing(i, classes=True), around)
+            own = around >= 0 and not cut.lines.defines(i) and self._marked(cut, owner)
+            found = found or own
+            if around >= 0 and (marked or own):
+                self._whole(cut, around, FULL if own else LIGHT)
+            elif marked:
+                self._keep(cut, i, LIGHT)
+        return found
 
     def _place(self, at: int) -> tuple[Cut, int] | None:
         """The line that holds an offset."""

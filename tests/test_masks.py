@@ -92,6 +92,13 @@ ALWAYS = {
     "        mask = tf.cast(tf.random.uniform(tf.shape(x)) > 0.5, x.dtype)\n        return tf.nn.gelu(x) * mask\n",
     "beside a shortcut": MODULE + "        keep = torch.rand_like(x) > self.p\n"
     "        return self.skip(x) + self.act(x) * keep\n",
+    "a helper": HEAD
+    + "def draw(x, p):\n    return (torch.rand_like(x) > p).float()\n\n\n"
+    + MODULE[len(HEAD) :]
+    + "        y = self.act(x)\n        mask = draw(y, self.p)\n        return y * mask\n",
+    "a helper with a coin": HEAD + "def draw(x, p):\n    return torch.empty_like(x).bernoulli_(p)\n\n\n"
+    "def ffn(x):\n    y = F.gelu(x)\n    keep = draw(x, 0.9)\n    return y * keep / 0.9\n",
+    "a lambda": HEAD + "sparse = lambda x: F.gelu(x) * (torch.rand_like(x) > 0.5)\n",
     "keras": "import keras\n\n\nclass A(keras.layers.Layer):\n    def call(self, x):\n"
     "        mask = keras.ops.cast(keras.random.uniform(keras.ops.shape(x)) > 0.5, x.dtype)\n"
     "        return keras.activations.gelu(x) * mask\n",
@@ -178,6 +185,14 @@ FINE = {
     "a function that is called after a return": HEAD + "def sparse(x, p):\n"
     "    return F.gelu(x) * (torch.rand_like(x) > p) / (1 - p)\n\n\nclass A(nn.Module):\n    def forward(self, x):\n"
     "        if not self.training:\n            return F.gelu(x)\n        return sparse(x, 0.5)\n",
+    "a helper of something else": HEAD + "def draw(x, p):\n    return (torch.rand_like(x) > p).float()\n\n\n"
+    + MODULE[len(HEAD) :] + "        return self.act(x * draw(x, self.p))\n",
+    "a helper with a flag": HEAD + "def draw(x, p, training):\n    if not training:\n"
+    "        return torch.ones_like(x)\n"
+    "    return (torch.rand_like(x) > p) / (1 - p)\n\n\n" + MODULE[len(HEAD) :]
+    + "        return self.act(x) * draw(x, self.p, self.training)\n",
+    "a lambda with a flag": HEAD + "f = lambda x, train: F.gelu(x) * (torch.rand_like(x) > 0.5) * "
+    "2 if train else F.gelu(x)\n",
     "one number": MODULE + "        return self.act(x) * (torch.rand(1) > self.p)\n",
     "data": HEAD + "def sample(n):\n    x = torch.rand(n)\n    return x, F.gelu(x) * 2\n",
     "stochastic depth": MODULE + "        y = self.act(x)\n        if torch.rand(1) < self.p:\n            return x\n"

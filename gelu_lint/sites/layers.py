@@ -17,7 +17,7 @@ from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import Assign, Attribute, Call, ClassDef, CSTNode, IfExp
 from gelu_lint.tree.walk import Moment, Walk
 
-_ROOTS = ("torch", "keras", "tensorflow", "tf_keras")
+_ROOTS = ("torch", "keras", "tensorflow", "tf_keras", "keras_hub", "keras_nlp")
 _FORWARD = frozenset(("forward", "__call__", "call"))
 
 

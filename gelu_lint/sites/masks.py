@@ -166,9 +166,9 @@ class Masks:
         return self._found
 
     def _judge(self, node: CSTNode, moment: Moment, path: tuple[CSTNode, ...]) -> _Product | None:
-        at = max((i for i, a in enumerate(path) if isinstance(a, FunctionDef)), default=-1)
+        at = max((i for i, a in enumerate(path) if isinstance(a, (FunctionDef, Lambda))), default=-1)
         function = path[at] if at >= 0 else None
-        if not isinstance(function, FunctionDef) or any(isinstance(a, Lambda) for a in path[at:]):
+        if not isinstance(function, (FunctionDef, Lambda)):
             return None
         factors, divided = self._factors(node, moment)
         drawn = kept = None
@@ -193,7 +193,7 @@ class Masks:
             kept, scaled = (node, False), True
         tests = [*self._around(path[at:], node), *self._of(moment.blocks), *drawn.tests]
         guard = self._guard(tests, drawn.rests)
-        if not guard and self._called_under(path, function):
+        if not guard and isinstance(function, FunctionDef) and self._called_under(path, function):
             guard = "train"
         scaled = scaled or self._elsewhere(function, node, (kept[0],))
         return _Product(node, kept[0], kept[1], drawn.name, guard, scaled, symbol(path))
@@ -285,14 +285,22 @@ class Masks:
             return _Drawn(name, False, (), self._rests(node, moment)) if name else None
         if last in _SAME and inner is not None:
             return self._drawn(inner, moment, depth + 1)
-        method = self._names.method(last, moment) if own is not None and last_name(own) == "self" else None
-        if method is not None:
-            for value, when in self._names.returns.get(id(method), ()):
+        helper = self._helper(node.func, moment)
+        if helper is not None:
+            for value, when in self._names.returns.get(id(helper), ()):
                 found = self._drawn(value, when, depth + 1)
                 if found is not None:
-                    tests = (*found.tests, *self._of(when.blocks), *_returns_early(method.body))
+                    tests = (*found.tests, *self._of(when.blocks), *_returns_early(helper.body))
                     return found._replace(tests=tests, rests=found.rests | self._rests(node, moment))
         return None
+
+    def _helper(self, func: CSTNode, moment: Moment) -> FunctionDef | None:
+        """The function of this file, or the method of the class around, that a call is of."""
+        if isinstance(func, Attribute):
+            return self._names.method(func.attr.value, moment) if last_name(func.value) == "self" else None
+        bound = self._names.reaching(func, moment) if isinstance(func, Name) else ()
+        made = bound[0].node if len(bound) == 1 else None
+        return made if isinstance(made, FunctionDef) else None
 
     def _named(self, node: Name, moment: Moment, depth: int) -> _Drawn | None:
         found: _Drawn | None = None
@@ -441,7 +449,7 @@ class Masks:
                 return False
         return True
 
-    def _elsewhere(self, function: FunctionDef, product: CSTNode, done: Sequence[CSTNode]) -> bool:
+    def _elsewhere(self, function: FunctionDef | Lambda, product: CSTNode, done: Sequence[CSTNode]) -> bool:
         """Whether a function multiplies or divides anything else: that may make up for what is left out."""
         waiting: list[CSTNode] = [function.body]
         while waiting:
