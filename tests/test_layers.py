@@ -83,6 +83,8 @@ FAST = {
     "x = nn.TransformerEncoderLayer(64, 8, activation=G(), batch_first=True)\n",
     "a default": "def f(d, batch_first=True):\n"
     "    return nn.TransformerEncoderLayer(d, 8, activation=nn.GELU('tanh'), batch_first=batch_first)\n",
+    "the rest unknown": "class A(nn.TransformerEncoderLayer):\n    def __init__(self, *args, **kwargs):\n"
+    "        super().__init__(*args, activation=nn.GELU('tanh'), batch_first=True, **kwargs)\n",
     "heads unknown": "def f(d, heads):\n"
     "    return nn.TransformerEncoderLayer(d, heads, activation=nn.GELU('tanh'), batch_first=True)\n",
     "in a comprehension": "def f(n):\n    return nn.ModuleList([\n        "

@@ -175,7 +175,7 @@ class Layers:
         found: list[tuple[str, Value]] = []
         for key, position, default in row.decides:
             given = arguments.get(key, position)
-            missing = default if arguments.sure else "?"
+            missing = default if arguments.sure or key != "batch_first" else "?"
             value = self._objects.value(given, missing) if given is not None else missing
             if key == "custom_encoder" and given is not None and value is not None:
                 value = "?"

@@ -70,9 +70,10 @@ _SAME = frozenset(
         *("to", "float", "half", "bfloat16", "double", "int", "long", "bool", "type", "type_as", "astype", "view"),
         *("reshape", "unsqueeze", "expand", "expand_as", "detach", "clone", "contiguous", "cuda", "cpu", "view_as"),
         *("cast", "asarray", "array", "stop_gradient", "as_tensor", "convert_to_tensor", "tensor", "squeeze", "cast_"),
-        *("float32", "float16", "dropout", "drop", "drop1", "drop2", "broadcast_to"),
+        *("float32", "float16", "dropout", "drop", "drop1", "drop2", "broadcast_to", "from_numpy"),
     )
 )
+_COMPARES = frozenset(("gt", "ge", "lt", "le", "greater", "less", "greater_equal", "less_equal"))
 _PRODUCTS = {"Multiply": False, "Divide": True}
 _MUL = ("mul", "mul_", "multiply")
 _DIV = ("div", "div_", "divide", "true_divide")
@@ -85,12 +86,14 @@ _DEEP = 8
 
 
 class _Drawn(NamedTuple):
-    """A random mask: what draws it, whether it is divided by the share that is kept, when, and what it rests on."""
+    """A random mask: what draws it, whether it is divided by the share that is kept, when, what it rests on,
+    and the expression that draws it."""
 
     name: str
     scaled: bool
     tests: tuple[CSTNode, ...]
     rests: frozenset[str]
+    at: CSTNode
 
 
 class _Product(NamedTuple):
@@ -195,7 +198,7 @@ class Masks:
         guard = self._guard(tests, drawn.rests)
         if not guard and isinstance(function, FunctionDef) and self._called_under(path, function):
             guard = "train"
-        scaled = scaled or self._elsewhere(function, node, (kept[0],))
+        scaled = scaled or self._elsewhere(function, node, (kept[0], drawn.at))
         return _Product(node, kept[0], kept[1], drawn.name, guard, scaled, symbol(path))
 
     def _factors(self, node: CSTNode, moment: Moment) -> tuple[list[CSTNode], bool]:
@@ -249,7 +252,7 @@ class Masks:
         if isinstance(node, Comparison):
             sides = [node.left, *(target.comparator for target in node.comparisons)]
             names = [name for side in sides if (name := self._even(side, moment, 0))]
-            return _Drawn(names[0], False, (), self._rests(node, moment)) if names else None
+            return _Drawn(names[0], False, (), self._rests(node, moment), node) if names else None
         if isinstance(node, BinaryOperation):
             kind = type(node.operator).__name__
             if kind == "Subtract" and literal(node.left)[1] == 1:
@@ -274,15 +277,18 @@ class Masks:
         if any(last_name(arg.keyword) in ("generator", "seed") for arg in node.args if arg.keyword is not None):
             return None
         if names and names <= _COINS:
-            return _Drawn(sorted(names)[0], False, (), self._rests(node, moment))
+            return _Drawn(sorted(names)[0], False, (), self._rests(node, moment), node)
         if own is not None and last in _COIN_METHODS and not names:
-            return _Drawn(f".{last}", False, (), self._rests(node, moment))
+            return _Drawn(f".{last}", False, (), self._rests(node, moment), node)
         if last in ("sample", "rsample") and isinstance(own, Call) and "Bernoulli" in last_name(own.func):
-            return _Drawn("Bernoulli.sample", False, (), self._rests(node, moment))
+            return _Drawn("Bernoulli.sample", False, (), self._rests(node, moment), node)
         inner = own if own is not None and not names else node.args[0].value if node.args else None
         if last in ("floor", "floor_", "round", "trunc") and inner is not None:
             name = self._even(inner, moment, 0)
-            return _Drawn(name, False, (), self._rests(node, moment)) if name else None
+            return _Drawn(name, False, (), self._rests(node, moment), node) if name else None
+        if last in _COMPARES and inner is not None:
+            name = self._even(inner, moment, 0)
+            return _Drawn(name, False, (), self._rests(node, moment), node) if name else None
         if last in _SAME and inner is not None:
             return self._drawn(inner, moment, depth + 1)
         helper = self._helper(node.func, moment)
