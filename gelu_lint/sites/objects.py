@@ -114,7 +114,7 @@ class Objects:
         """The arguments of a call; ``**options`` counts where it surely is one dict."""
         positional: list[Given] = []
         named: dict[str, Given] = {}
-        sure = True
+        sure = placed = True
         for arg in call.args[skip:]:
             if arg.star == "**":
                 members = self._members(arg.value, moment)
@@ -122,11 +122,10 @@ class Objects:
                 for key, (value, when) in (members or {}).items():
                     named.setdefault(key, Given(value, when, arg.value))
             elif arg.star:
-                sure = False
-                break  # what comes after has no known position
+                sure = placed = False
             elif isinstance(arg.keyword, Name):
                 named[arg.keyword.value] = Given(arg.value, moment, arg.value)
-            else:
+            elif placed:  # what comes after a star has no known position
                 positional.append(Given(arg.value, moment, arg.value))
         return Arguments(tuple(positional), named, sure)
 
