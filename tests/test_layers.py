@@ -85,6 +85,10 @@ FAST = {
     "    return nn.TransformerEncoderLayer(d, 8, activation=nn.GELU('tanh'), batch_first=batch_first)\n",
     "the rest unknown": "class A(nn.TransformerEncoderLayer):\n    def __init__(self, *args, **kwargs):\n"
     "        super().__init__(*args, activation=nn.GELU('tanh'), batch_first=True, **kwargs)\n",
+    "what is left out": "def f(d, act=None):\n    if act is None:\n        act = nn.GELU('tanh')\n"
+    "    return nn.TransformerEncoderLayer(d, 8, activation=act, batch_first=True)\n",
+    "one or the other": "def f(d, act=None):\n"
+    "    return nn.TransformerEncoderLayer(d, 8, activation=act or nn.GELU('tanh'), batch_first=True)\n",
     "heads unknown": "def f(d, heads):\n"
     "    return nn.TransformerEncoderLayer(d, heads, activation=nn.GELU('tanh'), batch_first=True)\n",
     "in a comprehension": "def f(n):\n    return nn.ModuleList([\n        "
@@ -123,6 +127,8 @@ SLOW = {
     "act = nn.GELU('tanh')\n",
     "another module": "x = nn.TransformerEncoderLayer(64, 8, activation=nn.SiLU(), batch_first=True)\n"
     "y = nn.GELU('tanh')\n",
+    "one of two": "def f(d, t):\n    if t:\n        act = nn.GELU('tanh')\n    else:\n        act = nn.SiLU()\n"
+    "    return nn.TransformerEncoderLayer(d, 8, activation=act, batch_first=True)\n",
     "rebound": "act = nn.GELU('tanh')\nact = nn.GELU()\nx = nn.TransformerEncoderLayer(64, 8, activation=act, "
     "batch_first=True)\n",
 }
@@ -163,7 +169,7 @@ def test_fix_writes_the_partial(code: str, expected: str) -> None:
     assert rows("GEL030", result.text) == []
 
 
-@pytest.mark.parametrize("name", ["a comment", "all in a dict", "a partial that is called"])
+@pytest.mark.parametrize("name", ["a comment", "all in a dict", "a partial that is called", "what is left out"])
 def test_no_fix_where_it_would_lose_something(name: str) -> None:
     code = FAST.get(
         name, "x = nn.TransformerEncoderLayer(64, 8, activation=nn.GELU(  # why\n    'tanh'), batch_first=True)\n"

@@ -230,7 +230,7 @@ class Layers:
                 decides,
                 any(isinstance(a, ClassDef) and a.bases for a in around.path),
                 draft.span(handed.call if handed.call is not None else given.at),
-                given.inline,
+                given.inline and not handed.fallback,
                 draft.text(given.at),
                 draft.span(given.at),
                 around.symbol,
