@@ -63,6 +63,8 @@ class _Rows:
         self.called = re.compile(rb"([a-z_]\w*)\(")
         self.glue = re.compile(rb"\.(?:\s|\\\n)*$")
         self.defines = re.compile(rb"\s*(?:def|class|async|@|del|global|nonlocal)\b|.*\b(?:lambda|as|def|class)\b|\s*@")
+        # What a layer may be given: an option of that name, or a name that is bound to it.
+        self.given = re.compile(rb"(?:^[ \t]*|(?<![\w.]))([a-z_]\w*)[ \t]*(:[^=]*)?=\s*$")
         self.lead = frozenset(word.encode() for word in LEAD)
 
 
@@ -135,9 +137,19 @@ def _idle(lowered: bytes, at: int, length: int) -> bool:
         return b"accurate" not in said
     if rows.before.search(above) is None or rows.after.match(below) is None:
         return False
-    if said == b"gelu" and above.rstrip().endswith(b"=") and _layered(lowered):
+    if said == b"gelu" and _given(rows, above, below) and _layered(lowered):
         return False
     return rows.registers.search(lowered, max(0, here - _NEAR), here) is None
+
+
+def _given(rows: _Rows, above: bytes, below: bytes) -> bool:
+    """Whether what stands before a string, and after it, gives it to a layer, or a name to it."""
+    found = rows.given.search(above)
+    if found is None:
+        return False
+    if found[2] is None and found[1] in (b"activation", b"recurrent_activation"):
+        return True
+    return not above[: found.start(1)].strip() and not below.lstrip().startswith((b",", b")"))
 
 
 @functools.lru_cache(maxsize=1)

@@ -56,21 +56,23 @@ _DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE
 _PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
 #: Calls that keep a GELU that they are given under a name, or decide what becomes of one.
 _KEEPS = re.compile(
-    r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\btorch\.save\(|\bsave\(|\bjit\.(?:script|trace)\(|"
-    r"\bweights_only\b|\bsafe_globals\b|\bsafe_mode\b|\benable_unsafe_deserialization\b"
+    r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\bsave\(|\bjit\.(?:script|trace)\(|\bweights_only\b|"
+    r"\bsafe_globals\b|\bsafe_mode\b|\benable_unsafe_deserialization\b"
 )
-_KEPT = ("TransformerEncoderLayer", "Transformer(", "torch.save", "torch import save", "jit.", "jit import", "keras")
+_KEPT = ("TransformerEncoderLayer", "Transformer(", "torch.save", "torch import save")
 #: Each row in which _KEEPS or _DRAWS finds something has one of these.
 _KEEPING = ("Transformer", "set_fastpath", "save(", "jit.", "weights_only", "safe_", "enable_unsafe")
 _DRAWING = ("rand", "ernoulli", "uniform", "inomial")
+_JIT = re.compile(r"\bjit\.script\b|\bjit\.trace\((?!\))|\bjit import\b")
 _SCRIPTED = re.compile(r"@(?:torch\.)?(?:jit\.)?script\b")
 #: Expressions that a GELU is handed on by, under the name that they are bound to.
 _HANDS = re.compile(r"\s*(?:(?:functools\.)?partial\(|lambda\b|(?:torch\.)?(?:jit\.)?(?:script|trace)\(|dict\(|\{)")
+_MADE = re.compile(r"(?!dict|list|set|tuple)[\w.]+\([\w\s=\"']*\)")
 #: How a class may see to its own copies.
 _PICKLES = frozenset(("__getstate__", "__reduce__", "__reduce_ex__", "__deepcopy__"))
 #: What draws a mask, if it stands in a function or class with a GELU.
 _DRAWS = re.compile(
-    r"\b(?:rand|rand_like|bernoulli_?|uniform_?|random_uniform|stateless_uniform|random_sample|random|binomial|"
+    r"(?<!init\.)\b(?:rand(?!\((?:\[\]|1)\))|rand_like|bernoulli_?|uniform_?|random_uniform|stateless_uniform|random_sample|random|binomial|"
     r"Bernoulli)\("
 )
 _OPTION = re.compile(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
@@ -125,10 +127,13 @@ class Selection:
             return
         if "ndtr(" in self._text or "norm.cdf(" in self._text:
             self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
-        if any(word in self._text for word in _KEPT):
-            self._scripts = "jit." in self._text or "jit import" in self._text
+        self._scripts = "jit" in self._text and _JIT.search(self._text) is not None
+        by_torch = self._scripts or ("torch" in self._text and any(word in self._text for word in _KEPT))
+        if by_torch or "keras" in self._text:
             self._hands = self._scripts or "keras" in self._text
-            self._marks += [(found.start(), found[0], False) for found in _in_rows(self._text, _KEEPING, _KEEPS)]
+            marked = by_torch or "safe_" in self._text or "unsafe_" in self._text
+            kept = _in_rows(self._text, _KEEPING, _KEEPS) if marked else ()
+            self._marks += [(found.start(), found[0], False) for found in kept]
         self._draws = any(word in self._text for word in _DRAWING)
         self._marks.reverse()
         self._drain()
@@ -168,35 +173,69 @@ class Selection:
         self._drain()
 
     def _drawn(self) -> None:
-        """Keep all of a class, or of a function outside classes, that draws something and has a GELU."""
+        """Keep all of the functions that draw something and have a GELU, and what calls them."""
+        drawing: dict[tuple[int, int], tuple[Cut, list[int]]] = {}
         for found in _in_rows(self._text, _DRAWING, _DRAWS):
             p = bisect_right(self._starts, found.start()) - 1
-            place = self._place(found.start()) if p in self._cuts else None
+            helps = p >= 0 and p not in self._cuts and self.parts[p].kind == "def"
+            place = self._place(found.start()) if p in self._cuts or helps else None
             if place is None:
                 continue
             cut, i = place
-            around = [*cut.lines.enclosing(i, classes=True)]
-            if not around:
-                around = [s for s in cut.lines.enclosing(i, classes=False) if s >= 0][-1:]
-            for owner in around[:1]:
-                if any(cut.kept.get(j, -1) >= LIGHT for j in cut.lines.below(owner)):
-                    self._whole(cut, owner, FULL)
-                    name = cut.lines.defines(owner)
-                    if cut.lines.logical[owner].word != "class" and cut.lines.scopes[owner] < 0:
-                        self._callers(name)
+            function = next((s for s in cut.lines.enclosing(i, classes=False) if s >= 0 and _is_def(cut, s)), -1)
+            if function >= 0:
+                owner = next(cut.lines.enclosing(function, classes=True), -1)
+                drawing.setdefault((p, owner), (cut, []))[1].append(function)
+        for (_, owner), (cut, functions) in drawing.items():
+            if owner >= 0:
+                self._drawn_in_class(cut, owner, {*functions})
+                continue
+            for i in dict.fromkeys(functions):
+                marked = self._marked(cut, i)
+                if cut.lines.scopes[i] < 0:
+                    marked = self._callers(cut.lines.defines(i), marked) or marked
+                if marked:
+                    self._whole(cut, i, FULL)
         self._drain()
 
-    def _callers(self, name: str) -> None:
-        """Keep all of the functions that mention a name."""
+    def _drawn_in_class(self, cut: Cut, owner: int, functions: set[int]) -> None:
+        """The methods of a class that draw, if they or what calls them have a GELU."""
+        lines = cut.lines
+        below = lines.below(owner)
+        methods = [j for j in below if _is_def(cut, j)]
+        held = {name for j in below if cut.kept.get(j, -1) >= LIGHT for name in (targets(lines.text(j)) or ((), ()))[1]}
+        said = {j: {name for k in (j, *lines.below(j)) for name in members(lines.text(k))} for j in methods}
+        wanted = {j for j in methods if self._marked(cut, j) or said[j] & held}
+        drawn = {lines.defines(j) for j in functions}
+        kept = {j for j in methods if j in wanted and (j in functions or said[j] & drawn)}
+        for _ in range(2):  # and what calls them, or is called by them
+            names = {lines.defines(j) for j in kept}
+            inner = {name for j in kept for name in said[j]}
+            kept |= {j for j in methods if said[j] & names or (j in functions and lines.defines(j) in inner)}
+        for j in sorted(kept):
+            self._whole(cut, j, FULL)
+
+    def _marked(self, cut: Cut, header: int) -> bool:
+        """Whether a line of a function is kept for its own sake."""
+        return any(cut.kept.get(j, -1) >= LIGHT for j in (header, *cut.lines.below(header)))
+
+    def _callers(self, name: str, marked: bool) -> bool:
+        """Keep all of the functions that mention a name, if it has a GELU or they have; whether any has."""
+        found = False
         for at in self._all(name):
             place = self._place(at)
-            if place is not None:
-                cut, i = place
-                around = next((s for s in cut.lines.enclosing(i, classes=False) if s >= 0), -1)
-                if around >= 0:
-                    self._whole(cut, around, LIGHT)
-                else:
-                    self._keep(cut, i, LIGHT)
+            if place is None:
+                continue
+            cut, i = place
+            around = next((s for s in cut.lines.enclosing(i, classes=False) if s >= 0 and _is_def(cut, s)), -1)
+            owner = next(cut.lines.enclosing(i, classes=True), around)
+            own = around >= 0 and not cut.lines.defines(i) and self._marked(cut, owner)
+            found = found or own
+            if around >= 0 and (marked or own):
+                self._whole(cut, around, FULL if own else LIGHT)
+            elif marked:
+                self._keep(cut, i, LIGHT)
+        return found
 
     def _place(self, at: int) -> tuple[Cut, int] | None:
         """The line that holds an offset."""
@@ -268,7 +307,7 @@ class Selection:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
             light = light or (bool(quiet) and _OPTION.search(text[:inside]) is not None)
             self._keep(cut, i, FULL if _KEEPS.match(word) else LIGHT if light else SEED)
-            if word and self._scripts:
+            if word and self._scripts and (targets(text) or ((), ()))[1]:
                 self._owner(cut, i)
         if quiet and _BY_PART.search(text):
             self._before(cut, i)
@@ -472,7 +511,7 @@ class Selection:
         given = {*_AS.findall(text)} if "as" in text else set()
         scope = lines.scopes[i]
         if "=" in text:
-            given |= _given(text, (formula or self._draws) and scope < 0, self._hands)
+            given |= _given(text, formula and scope < 0, self._hands, self._draws and scope < 0)
         if lines.defines(i):
             given.add(lines.defines(i))
         for name in sorted(given):
@@ -752,9 +791,9 @@ def _in_rows(text: str, words: Sequence[str], pattern: re.Pattern[str]) -> list[
     return [found[at] for at in sorted(found)]
 
 
-def _given(text: str, formula: bool, hands: bool) -> set[str]:
+def _given(text: str, formula: bool, hands: bool, made: bool) -> set[str]:
     """The names that a line gives to what a needle in it names; a ``formula`` may be given a name, too, and, if asked
-    for, what ``hands`` a GELU on."""
+    for, what ``hands`` a GELU on, or what is ``made`` by a short call."""
     bound = targets(text)
     if bound is not None and not bound[0]:
         return set()
@@ -763,7 +802,13 @@ def _given(text: str, formula: bool, hands: bool) -> set[str]:
     if bound is None:
         return {*_ASSIGNED.findall(plain)} if ";" in plain or _ONE_ROW.match(plain) else set()
     clear = OPAQUE.search(value) is None or TRANSPARENT.search(value) is not None or len(bound[0]) > 1
-    return bound[0] if formula or clear or (hands and _HANDS.match(value)) else set()
+    clear = clear or formula or (hands and _HANDS.match(value) is not None)
+    return bound[0] if clear or (made and _MADE.fullmatch(value.strip())) else set()
+
+
+def _is_def(cut: Cut, i: int) -> bool:
+    """Whether a line is the header of a function."""
+    return bool(cut.lines.defines(i)) and cut.lines.logical[i].word != "class"
 
 
 def _needle_in(name: str) -> bool:

@@ -92,6 +92,19 @@ ALWAYS = {
     "        mask = tf.cast(tf.random.uniform(tf.shape(x)) > 0.5, x.dtype)\n        return tf.nn.gelu(x) * mask\n",
     "beside a shortcut": MODULE + "        keep = torch.rand_like(x) > self.p\n"
     "        return self.skip(x) + self.act(x) * keep\n",
+    "a helper": HEAD
+    + "def draw(x, p):\n    return (torch.rand_like(x) > p).float()\n\n\n"
+    + MODULE[len(HEAD) :]
+    + "        y = self.act(x)\n        mask = draw(y, self.p)\n        return y * mask\n",
+    "a helper with a coin": HEAD + "def draw(x, p):\n    return torch.empty_like(x).bernoulli_(p)\n\n\n"
+    "def ffn(x):\n    y = F.gelu(x)\n    keep = draw(x, 0.9)\n    return y * keep / 0.9\n",
+    "a method that compares": MODULE + "        return self.act(x) * torch.rand_like(x).ge(self.p)\n",
+    "an even draw in place": MODULE + "        mask = torch.empty_like(x).uniform_(0, 1).gt(0.5)\n"
+    "        return self.act(x).masked_fill(~mask, 0)\n",
+    "numpy to torch": MODULE + "        mask = torch.from_numpy((np.random.rand(*x.shape) > 0.5).astype("
+    "'float32')).to(x.device)\n"
+    "        return self.act(x) * mask\n",
+    "a lambda": HEAD + "sparse = lambda x: F.gelu(x) * (torch.rand_like(x) > 0.5)\n",
     "keras": "import keras\n\n\nclass A(keras.layers.Layer):\n    def call(self, x):\n"
     "        mask = keras.ops.cast(keras.random.uniform(keras.ops.shape(x)) > 0.5, x.dtype)\n"
     "        return keras.activations.gelu(x) * mask\n",
@@ -117,6 +130,14 @@ IN_TRAINING = {
     "training=None):\n"
     "        y = tf.nn.gelu(x, approximate=False)\n        if training:\n"
     "            y = y * tf.cast(tf.random.uniform(tf.shape(y)) > 0.5, y.dtype)\n        return y\n",
+    "a share for each": MODULE + "        y = self.act(x)\n        if self.training:\n"
+    "            y = y * torch.bernoulli(torch.ones_like(y) * (1 - self.p))\n        return y\n",
+    "the mask by a condition": MODULE + "        mask = torch.rand_like("
+    "x) > self.p if self.training else torch.ones_like(x)\n"
+    "        return self.act(x) * mask\n",
+    "two arms": MODULE + "        if self.training and self.p > 0:\n"
+    "            return self.act(x) * (torch.rand_like(x) > self.p).float()\n"
+    "        else:\n            return self.act(x)\n",
     "where": MODULE + "        y = self.act(x)\n        if self.training:\n"
     "            y = torch.where(torch.rand_like(y) > self.p, y, 0.0)\n        return y\n",
 }
@@ -178,6 +199,15 @@ FINE = {
     "a function that is called after a return": HEAD + "def sparse(x, p):\n"
     "    return F.gelu(x) * (torch.rand_like(x) > p) / (1 - p)\n\n\nclass A(nn.Module):\n    def forward(self, x):\n"
     "        if not self.training:\n            return F.gelu(x)\n        return sparse(x, 0.5)\n",
+    "a helper of something else": HEAD + "def draw(x, p):\n    return (torch.rand_like(x) > p).float()\n\n\n"
+    + MODULE[len(HEAD) :] + "        return self.act(x * draw(x, self.p))\n",
+    "a helper with a flag": HEAD + "def draw(x, p, training):\n    if not training:\n"
+    "        return torch.ones_like(x)\n"
+    "    return (torch.rand_like(x) > p) / (1 - p)\n\n\n" + MODULE[len(HEAD) :]
+    + "        return self.act(x) * draw(x, self.p, self.training)\n",
+    "a lambda with a flag": HEAD + "f = lambda x, train: F.gelu(x) * (torch.rand_like(x) > 0.5) * "
+    "2 if train else F.gelu(x)\n",
+    "one number": MODULE + "        return self.act(x) * (torch.rand(1) > self.p)\n",
     "data": HEAD + "def sample(n):\n    x = torch.rand(n)\n    return x, F.gelu(x) * 2\n",
     "stochastic depth": MODULE + "        y = self.act(x)\n        if torch.rand(1) < self.p:\n            return x\n"
     "        return y\n",

@@ -18,6 +18,8 @@ _ROOTS = (
     *("tensorflow.compat.v1.keras", "tensorflow.compat.v2.keras", "tf_keras", "tf_keras.src"),
 )
 _RECURRENT = "recurrent_activation"
+_HUB = "read in keras_hub 0.32.0: keras.activations.get(activation)"
+_HUB_ROOTS = ("keras_hub.src.layers.modeling", "keras_nlp.layers", "keras_nlp.src.layers.modeling")
 
 
 def _torch(name: str, position: int, decides: tuple[tuple[str, int, int | bool | None], ...] = ()) -> Layer:
@@ -27,7 +29,14 @@ def _torch(name: str, position: int, decides: tuple[tuple[str, int, int | bool |
 
 def _keras(name: str, *options: tuple[str, int]) -> Layer:
     aliases = tuple(f"{root}.layers.{name}" for root in _ROOTS)
+    if name == "EinsumDense":
+        aliases += tuple(f"{root}.layers.experimental.{name}" for root in _ROOTS)
     return Layer(f"keras.layers.{name}", "keras", options, "erf", _KERAS, aliases)
+
+
+def _hub(name: str, position: int, module: str) -> Layer:
+    aliases = tuple(f"{root}.{module if '.src.' in root else ''}{name}" for root in _HUB_ROOTS)
+    return Layer(f"keras_hub.layers.{name}", "keras", (("activation", position),), "erf", _HUB, aliases)
 
 
 #: The fast path of an encoder asks for batch_first, biases and an even number of heads.
@@ -54,6 +63,9 @@ LAYERS = (
     *(_keras(name, ("activation", 1)) for name in ("Dense", "SimpleRNN", "SimpleRNNCell")),
     _keras("EinsumDense", ("activation", 2)),
     _keras("Activation", ("activation", 0)),
+    _hub("TransformerEncoder", 3, "transformer_encoder."),
+    _hub("TransformerDecoder", 3, "transformer_decoder."),
+    _hub("FNetEncoder", 2, "f_net_encoder."),
     Layer(
         "keras.layers.Lambda", "keras", (("function", 0),), "", "signature in keras 3.15.1: it takes functions",
         tuple(f"{root}.layers.Lambda" for root in _ROOTS),

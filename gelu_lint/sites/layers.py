@@ -17,7 +17,7 @@ from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import Assign, Attribute, Call, ClassDef, CSTNode, IfExp
 from gelu_lint.tree.walk import Moment, Walk
 
-_ROOTS = ("torch", "keras", "tensorflow", "tf_keras")
+_ROOTS = ("torch", "keras", "tensorflow", "tf_keras", "keras_hub", "keras_nlp")
 _FORWARD = frozenset(("forward", "__call__", "call"))
 
 
@@ -175,7 +175,7 @@ class Layers:
         found: list[tuple[str, Value]] = []
         for key, position, default in row.decides:
             given = arguments.get(key, position)
-            missing = default if arguments.sure else "?"
+            missing = default if arguments.sure or key != "batch_first" else "?"
             value = self._objects.value(given, missing) if given is not None else missing
             if key == "custom_encoder" and given is not None and value is not None:
                 value = "?"
@@ -230,7 +230,7 @@ class Layers:
                 decides,
                 any(isinstance(a, ClassDef) and a.bases for a in around.path),
                 draft.span(handed.call if handed.call is not None else given.at),
-                given.inline,
+                given.inline and not handed.fallback,
                 draft.text(given.at),
                 draft.span(given.at),
                 around.symbol,

@@ -30,6 +30,7 @@ from gelu_lint.tree.nodes import (
     IfExp,
     IndentedBlock,
     Lambda,
+    List,
     Name,
     Raise,
     Return,
@@ -69,9 +70,10 @@ _SAME = frozenset(
         *("to", "float", "half", "bfloat16", "double", "int", "long", "bool", "type", "type_as", "astype", "view"),
         *("reshape", "unsqueeze", "expand", "expand_as", "detach", "clone", "contiguous", "cuda", "cpu", "view_as"),
         *("cast", "asarray", "array", "stop_gradient", "as_tensor", "convert_to_tensor", "tensor", "squeeze", "cast_"),
-        *("float32", "float16", "dropout", "drop", "drop1", "drop2", "broadcast_to"),
+        *("float32", "float16", "dropout", "drop", "drop1", "drop2", "broadcast_to", "from_numpy"),
     )
 )
+_COMPARES = frozenset(("gt", "ge", "lt", "le", "greater", "less", "greater_equal", "less_equal"))
 _PRODUCTS = {"Multiply": False, "Divide": True}
 _MUL = ("mul", "mul_", "multiply")
 _DIV = ("div", "div_", "divide", "true_divide")
@@ -84,12 +86,14 @@ _DEEP = 8
 
 
 class _Drawn(NamedTuple):
-    """A random mask: what draws it, whether it is divided by the share that is kept, when, and what it rests on."""
+    """A random mask: what draws it, whether it is divided by the share that is kept, when, what it rests on,
+    and the expression that draws it."""
 
     name: str
     scaled: bool
     tests: tuple[CSTNode, ...]
     rests: frozenset[str]
+    at: CSTNode
 
 
 class _Product(NamedTuple):
@@ -165,9 +169,9 @@ class Masks:
         return self._found
 
     def _judge(self, node: CSTNode, moment: Moment, path: tuple[CSTNode, ...]) -> _Product | None:
-        at = max((i for i, a in enumerate(path) if isinstance(a, FunctionDef)), default=-1)
+        at = max((i for i, a in enumerate(path) if isinstance(a, (FunctionDef, Lambda))), default=-1)
         function = path[at] if at >= 0 else None
-        if not isinstance(function, FunctionDef) or any(isinstance(a, Lambda) for a in path[at:]):
+        if not isinstance(function, (FunctionDef, Lambda)):
             return None
         factors, divided = self._factors(node, moment)
         drawn = kept = None
@@ -192,9 +196,9 @@ class Masks:
             kept, scaled = (node, False), True
         tests = [*self._around(path[at:], node), *self._of(moment.blocks), *drawn.tests]
         guard = self._guard(tests, drawn.rests)
-        if not guard and self._called_under(path, function):
+        if not guard and isinstance(function, FunctionDef) and self._called_under(path, function):
             guard = "train"
-        scaled = scaled or self._elsewhere(function, node, (kept[0],))
+        scaled = scaled or self._elsewhere(function, node, (kept[0], drawn.at))
         return _Product(node, kept[0], kept[1], drawn.name, guard, scaled, symbol(path))
 
     def _factors(self, node: CSTNode, moment: Moment) -> tuple[list[CSTNode], bool]:
@@ -248,7 +252,7 @@ class Masks:
         if isinstance(node, Comparison):
             sides = [node.left, *(target.comparator for target in node.comparisons)]
             names = [name for side in sides if (name := self._even(side, moment, 0))]
-            return _Drawn(names[0], False, (), self._rests(node, moment)) if names else None
+            return _Drawn(names[0], False, (), self._rests(node, moment), node) if names else None
         if isinstance(node, BinaryOperation):
             kind = type(node.operator).__name__
             if kind == "Subtract" and literal(node.left)[1] == 1:
@@ -273,25 +277,36 @@ class Masks:
         if any(last_name(arg.keyword) in ("generator", "seed") for arg in node.args if arg.keyword is not None):
             return None
         if names and names <= _COINS:
-            return _Drawn(sorted(names)[0], False, (), self._rests(node, moment))
+            return _Drawn(sorted(names)[0], False, (), self._rests(node, moment), node)
         if own is not None and last in _COIN_METHODS and not names:
-            return _Drawn(f".{last}", False, (), self._rests(node, moment))
+            return _Drawn(f".{last}", False, (), self._rests(node, moment), node)
         if last in ("sample", "rsample") and isinstance(own, Call) and "Bernoulli" in last_name(own.func):
-            return _Drawn("Bernoulli.sample", False, (), self._rests(node, moment))
+            return _Drawn("Bernoulli.sample", False, (), self._rests(node, moment), node)
         inner = own if own is not None and not names else node.args[0].value if node.args else None
         if last in ("floor", "floor_", "round", "trunc") and inner is not None:
             name = self._even(inner, moment, 0)
-            return _Drawn(name, False, (), self._rests(node, moment)) if name else None
+            return _Drawn(name, False, (), self._rests(node, moment), node) if name else None
+        if last in _COMPARES and inner is not None:
+            name = self._even(inner, moment, 0)
+            return _Drawn(name, False, (), self._rests(node, moment), node) if name else None
         if last in _SAME and inner is not None:
             return self._drawn(inner, moment, depth + 1)
-        method = self._names.method(last, moment) if own is not None and last_name(own) == "self" else None
-        if method is not None:
-            for value, when in self._names.returns.get(id(method), ()):
+        helper = self._helper(node.func, moment)
+        if helper is not None:
+            for value, when in self._names.returns.get(id(helper), ()):
                 found = self._drawn(value, when, depth + 1)
                 if found is not None:
-                    tests = (*found.tests, *self._of(when.blocks), *_returns_early(method.body))
+                    tests = (*found.tests, *self._of(when.blocks), *_returns_early(helper.body))
                     return found._replace(tests=tests, rests=found.rests | self._rests(node, moment))
         return None
+
+    def _helper(self, func: CSTNode, moment: Moment) -> FunctionDef | None:
+        """The function of this file, or the method of the class around, that a call is of."""
+        if isinstance(func, Attribute):
+            return self._names.method(func.attr.value, moment) if last_name(func.value) == "self" else None
+        bound = self._names.reaching(func, moment) if isinstance(func, Name) else ()
+        made = bound[0].node if len(bound) == 1 else None
+        return made if isinstance(made, FunctionDef) else None
 
     def _named(self, node: Name, moment: Moment, depth: int) -> _Drawn | None:
         found: _Drawn | None = None
@@ -329,7 +344,7 @@ class Masks:
         last, own = last_name(node.func), node.func.value if isinstance(node.func, Attribute) else None
         names = self._names.resolve(node.func, moment)
         if names and names <= _EVEN:
-            return sorted(names)[0]
+            return sorted(names)[0] if not _single(node) else ""
         if own is not None and not names and last in _EVEN_METHODS:
             return f".{last}"
         if last in _SAME:
@@ -440,7 +455,7 @@ class Masks:
                 return False
         return True
 
-    def _elsewhere(self, function: FunctionDef, product: CSTNode, done: Sequence[CSTNode]) -> bool:
+    def _elsewhere(self, function: FunctionDef | Lambda, product: CSTNode, done: Sequence[CSTNode]) -> bool:
         """Whether a function multiplies or divides anything else: that may make up for what is left out."""
         waiting: list[CSTNode] = [function.body]
         while waiting:
@@ -478,6 +493,14 @@ def _mixes(path: Sequence[CSTNode], node: CSTNode, mask: CSTNode) -> bool:
         return False
     other = above.right if above.left is node else above.left
     return not isinstance(mask, Call) and bool({*_words(other)} & {*_words(mask)})
+
+
+def _single(node: Call) -> bool:
+    """Whether a call draws one number: ``torch.rand([])``, ``torch.rand(1)``."""
+    if len(node.args) != 1:
+        return False
+    value = node.args[0].value
+    return literal(value)[1] == 1 or (isinstance(value, List) and not value.elements)
 
 
 def _zero(node: CSTNode) -> bool:

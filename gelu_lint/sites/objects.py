@@ -11,22 +11,40 @@ from gelu_lint.facts.table import find
 from gelu_lint.sites.arguments import arguments, nodes_of
 from gelu_lint.sites.calls import choice
 from gelu_lint.sites.draft import Draft
+from gelu_lint.tree.bindings import Binding
 from gelu_lint.tree.literals import last_name, literal, text_of
 from gelu_lint.tree.names import Names
-from gelu_lint.tree.nodes import Attribute, Call, ClassDef, CSTNode, Dict, DictElement, FunctionDef, Lambda, Name, Param
+from gelu_lint.tree.nodes import (
+    Attribute,
+    BooleanOperation,
+    Call,
+    ClassDef,
+    CSTNode,
+    Dict,
+    DictElement,
+    FunctionDef,
+    Lambda,
+    Name,
+    Or,
+    Param,
+)
 from gelu_lint.tree.walk import Moment
 
 _DEEP = 10  # names for names that are followed
 
 
 class Handed(NamedTuple):
-    """A GELU as an object: ``call`` is what says its flavour, None where nothing more is said than ``row``."""
+    """A GELU as an object: ``call`` is what says its flavour, None where nothing more is said than ``row``.
+
+    ``fallback``: it takes the place of an argument that is left out.
+    """
 
     form: str
     row: Callable | None
     call: Call | None = None
     moment: Moment | None = None
     skip: int = 0
+    fallback: bool = False
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``flavour`` needs the places of."""
@@ -114,7 +132,7 @@ class Objects:
         """The arguments of a call; ``**options`` counts where it surely is one dict."""
         positional: list[Given] = []
         named: dict[str, Given] = {}
-        sure = True
+        sure = placed = True
         for arg in call.args[skip:]:
             if arg.star == "**":
                 members = self._members(arg.value, moment)
@@ -122,11 +140,10 @@ class Objects:
                 for key, (value, when) in (members or {}).items():
                     named.setdefault(key, Given(value, when, arg.value))
             elif arg.star:
-                sure = False
-                break  # what comes after has no known position
+                sure = placed = False
             elif isinstance(arg.keyword, Name):
                 named[arg.keyword.value] = Given(arg.value, moment, arg.value)
-            else:
+            elif placed:  # what comes after a star has no known position
                 positional.append(Given(arg.value, moment, arg.value))
         return Arguments(tuple(positional), named, sure)
 
@@ -157,6 +174,8 @@ class Objects:
             return Handed("class" if row.kind == "class" else "function", row)
         if isinstance(node, Lambda):
             return self._lambda(node)
+        if isinstance(node, (Name, BooleanOperation)):
+            return self._fallback(node, moment)
         if not isinstance(node, Call):
             return None
         names = self._resolve(node.func, moment)
@@ -167,6 +186,20 @@ class Objects:
             inner = find(self._resolve(node.args[0].value, moment))
             return Handed("partial", inner, node, moment, 1) if inner is not None else None
         return self._own_class(node.func, moment)
+
+    def _fallback(self, node: Name | BooleanOperation, moment: Moment) -> Handed | None:
+        """The object that stands for a parameter that is None: ``act or nn.GELU()``, ``if act is None: act = …``."""
+        made: tuple[CSTNode, Moment] | None = None
+        if isinstance(node, BooleanOperation):
+            made = (node.right, moment) if isinstance(node.operator, Or) else None
+        else:
+            found = self._names.reaching(node, moment)
+            values = [binding for binding in found if binding.kind == "value"]
+            left_out = [binding for binding in found if _is_none(binding)]
+            if len(values) == 1 and values[0].node is not None and len(left_out) == len(found) - 1:
+                made = values[0].node, values[0].moment
+        handed = self.gelu(*made) if made is not None and isinstance(made[0], Call) else None
+        return handed._replace(fallback=True) if handed is not None else None
 
     def _resolve(self, node: CSTNode, moment: Moment) -> frozenset[str]:
         names = self._names.resolve(node, moment)
@@ -196,6 +229,17 @@ class Objects:
             return None
         call = _super_call(made)
         return Handed("module", row, call, Moment(self._names.scopes[id(made)], 1 << 60, ())) if call else None
+
+
+def _is_none(binding: Binding) -> bool:
+    """Whether a binding is that of None, or of a parameter that is None if it is left out."""
+    if binding.kind != "parameter":
+        return binding.kind == "none"
+    return (
+        isinstance(binding.node, Param)
+        and binding.node.default is not None
+        and last_name(binding.node.default) == "None"
+    )
 
 
 def _super_call(function: FunctionDef) -> Call | None:

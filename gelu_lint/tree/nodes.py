@@ -138,6 +138,9 @@ from libcst import (
     NamedExpr as NamedExpr,
 )
 from libcst import (
+    Or as Or,
+)
+from libcst import (
     Param as Param,
 )
 from libcst import (
