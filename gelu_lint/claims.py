@@ -93,7 +93,7 @@ _GATE = frozenset(
 )
 
 #: What is gated in a gated unit.
-_GATED = frozenset(("gelu", "linear", "mlp", "ffn", "feed", "feedforward", "dense", "act"))
+_GATED = frozenset(("gelu", "linear"))
 _NEUTRAL = frozenset(
     ("pytorch", "python", "torch", "jax", "tf", "np", "numpy", "keras", "triton", "hf", "my", "activation")
 )

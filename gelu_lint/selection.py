@@ -340,12 +340,14 @@ class Selection:
         of_class = inner >= 0 and lines.logical[inner].word == "class"
         for name in bound[1] | (bound[0] if of_class else set()):
             for owner in lines.enclosing(i, classes=True):
-                below = lines.below(owner)
-                self._called(cut, name, [j for j in lines.mentions.get(name, ()) if j in below and j != i], ".")
+                below = lines.below(owner) if self._gated(cut, owner) else range(0)
+                rows = [j for j in lines.mentions.get(name, ()) if j in below and j != i] if below else []
+                self._called(cut, name, rows, ".")
         for name in bound[0] if not of_class else ():
             if inner >= 0:
-                below = lines.below(inner)
-                self._called(cut, name, [j for j in lines.mentions.get(name, ()) if j in below and j != i], "")
+                below = lines.below(inner) if self._gated(cut, inner) else range(0)
+                rows = [j for j in lines.mentions.get(name, ()) if j in below and j != i] if below else []
+                self._called(cut, name, rows, "")
             elif not _needle_in(name):
                 for found in self._all(name):
                     place = self._place(found)
@@ -398,11 +400,8 @@ class Selection:
         """Keep all that a line rests on if a product is in ``text``, or is bound to a name that is called with."""
         lines, scope = cut.lines, cut.lines.scopes[i]
         text = code(text)
-        if scope not in cut.gated:
-            around = (scope, *lines.below(scope)) if scope >= 0 else range(len(lines))
-            names = any(_GATE.search(lines.text(j)) for j in around)
-            cut.gated[scope] = names or any(says_glu(lines.defines(o)) for o in lines.enclosing(i, classes=True))
-        if not cut.gated[scope]:
+        told = any(says_glu(lines.defines(owner)) for owner in lines.enclosing(i, classes=True))
+        if not told and not self._gated(cut, scope):
             return
         if _PRODUCT.search(text):
             self._keep(cut, i, FULL)
@@ -411,6 +410,16 @@ class Selection:
             here = [j for j in lines.bindings[0].get(name, ()) if lines.scopes[j] == scope]
             if any(_PRODUCT.search(code(lines.text(j))) for j in here):
                 self._keep(cut, i, FULL)
+
+    def _gated(self, cut: Cut, scope: int) -> bool:
+        """Whether the text of a function or class has names of a gated unit."""
+        lines = cut.lines
+        if scope not in cut.gated:
+            below = lines.below(scope) if scope >= 0 else range(len(lines))
+            first = lines.logical[max(scope, 0)].row + cut.shift - 1
+            last = lines.logical[below[-1] if below else max(scope, 0)].end_row + cut.shift
+            cut.gated[scope] = _GATE.search(self._text, self._ends[first], self._ends[last]) is not None
+        return cut.gated[scope]
 
     def _before(self, cut: Cut, i: int) -> None:
         """Keep the tests before a line that asks for part of a name, as far as they ask for the same: they may take

@@ -239,6 +239,8 @@ AGREE = {
     "names of others": function("if act in ('gelu', 'relu'):", f"    return {ERF}", header="def run(act, x):"),
     "unknown callee": function("if self.fused:", "    return fused_gelu(x)", f"return {ERF}"),
     "unknown fallback": "try:\n    from apex import fused_gelu as gelu\nexcept ImportError:\n    gelu = F.gelu\n",
+    "a kernel of a convolution": function("if self.kernel_size > 1:", f"    return {TANH}", f"return {ERF}"),
+    "a class": function("if isinstance(self.body, FastNet):", f"    return {TANH}", f"return {ERF}"),
     "another test": function("if self.layer_idx == 0:", f"    return {TANH}", f"return {ERF}"),
     "a table of right pairs": "OPS = {'gelu': nn.GELU(), 'gelu_new': nn.GELU('tanh'), 'quick_gelu': f}\n",
     "a table of one flavour": "OPS = {'gelu_new': nn.GELU('tanh'), 'gelu_pytorch_tanh': nn.GELU('tanh')}\n",

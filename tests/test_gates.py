@@ -138,6 +138,9 @@ RIGHT = {
     "gMLP by name": method("u, v = F.gelu(self.proj(x)).chunk(2, -1)", "return u * v", name="GMLPGatedUnitGLU"),
     "a spatial unit": method("u, v = F.gelu(self.proj(x)).chunk(2, -1)", "return u * v", name="SpatialGatedLinearUnit"),
     "before a split without a name": method("a, b = F.gelu(self.proj(x)).chunk(2, -1)", "return a * b"),
+    "before a split in a gated MLP": method(
+        "a, b = F.gelu(self.proj(x)).chunk(2, -1)", "return a * b", name="GatedMlp"
+    ),
     "before a split of three": method("a, b, c = F.gelu(self.proj(x)).chunk(3, -1)", "return a * b", name="GEGLU"),
     "halves that are used otherwise": method("a, b = F.gelu(self.proj(x)).chunk(2, -1)", "return a + b", name="GEGLU"),
     "one half goes on": method(

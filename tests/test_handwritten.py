@@ -119,7 +119,7 @@ ONE_CODE = [
     (
         f"class GELU_(nn.Module):\n    def forward(self, x):\n        return {TANH}\n\n\n"
         "GELU = nn.GELU if hasattr(nn, 'GELU') else GELU_\n",
-        [],
+        ["GEL017"],
     ),
     (
         f"try:\n    from torch.nn import GELU\nexcept ImportError:\n    class GELU(nn.Module):\n"

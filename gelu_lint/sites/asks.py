@@ -72,7 +72,8 @@ _LIBRARIES = frozenset(("torch", "pytorch", "tf", "tensorflow", "jax", "flax", "
 _GUARDS = ("hasattr", "getattr", "signature", "dir", "find_spec", "is_available")
 _FLAG = re.compile(r"_?(?:HAS|HAVE|SUPPORTS?)_[A-Z0-9_]+$|[A-Z0-9_]*_(?:GE|GT|LE|LT)_?[0-9][A-Z0-9_]*$")
 _GREATER = re.compile(r"is_(?:torch|tf|jax)_(?:greater|less)\w*|torch_[gl][et]|compare_versions")
-_SLICE = re.compile(r"\[:(\d)\]$")
+_CLASS = re.compile(r"[A-Z]\w*[a-z]")
+_SIZED = frozenset(("size", "sizes", "dim", "width", "init", "initializer", "stride", "padding"))
 #: Names of a parameter of a function for activations.
 _PLAIN_SUBJECTS = ("name", "fn", "func", "function", "kind", "type", "s", "key", "fn_name", "fn_type")
 
@@ -112,7 +113,8 @@ def kind_of(test: CSTNode, names: Names, moment: Moment) -> str:
         return "device"
     if guard:
         return "version"
-    said = {word for name in found for word in words(name)}
+    # A kernel of some size is that of a convolution, and a name in camel case that of a class.
+    said = {word for name in found if not _CLASS.match(name) for word in words(name) if _SIZED.isdisjoint(words(name))}
     if "training" in said or said & {"train", "deterministic"} or {"requires", "grad"} <= said:
         return "training"
     if {"is", "grad", "enabled"} <= said or {"inference", "mode"} <= said:
