@@ -86,10 +86,12 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
     from gelu_lint.sites.absent import Absences
     from gelu_lint.sites.backwards import Backwards
     from gelu_lint.sites.calls import Calls
+    from gelu_lint.sites.defs import Defs
     from gelu_lint.sites.draft import Draft
     from gelu_lint.sites.formulas import Formulas
     from gelu_lint.sites.halves import Halves
     from gelu_lint.sites.impostors import Impostors
+    from gelu_lint.sites.swaps import Swaps
     from gelu_lint.sites.tables import Tables
     from gelu_lint.sites.tails import Tails
     from gelu_lint.tree.names import Names
@@ -105,7 +107,8 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
         calls, absences, formulas = Calls(walk, names), Absences(walk, names), Formulas(walk, names)
         impostors, backwards = Impostors(walk, names), Backwards(walk, names)
         halves, tails, tables = Halves(walk, names), Tails(walk, names), Tables(walk, names)
-        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables)
+        defs, swaps = Defs(walk, names), Swaps(walk, names)
+        visitors = (calls, absences, formulas, impostors, backwards, halves, tails, tables, defs, swaps)
         walk.run(visitors)
         wanted = [node for visitor in visitors for node in visitor.nodes()]
         placed = offsets(module, wanted, text) if wanted else {}
@@ -127,6 +130,8 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source) -> FileSummar
     taken &= candidates()
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     bound = tuple(Bound(name, target) for name, target in at_hand)
+    swapped = tuple(swaps.swaps(draft, sites))
+    summary = summary._replace(defs=tuple(defs.defs(draft, sites, swapped)), swaps=swapped)
     return summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)))
 
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
 
-from gelu_lint.claims import backward, claim, claim_of_text
+from gelu_lint.claims import backward, chooses, claim, claim_of_text
 from gelu_lint.cut import (
     ASKS,
     FULL,
@@ -36,6 +36,11 @@ _NUMBERS = (".0447", "0.4471", "1.702", "erf(", "erfc(")
 #: What half precision shows by; a file is screened by the needles alone.
 HALF_WORDS = ("half()", "float16", "torch.half", "autocast", "fp16", "precision=16", '"16-', "'16-")
 _BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
+#: Methods that are given what a class is made with.
+_GIVEN = frozenset(("__init__", "__new__", "setup"))
+_FIELD = re.compile(r"\s*(\w+)\s*:")
+#: A GELU of somebody else that is replaced.
+_REPLACED = re.compile(r"(?<!\bself)\.(?:gelu_?|GELU)(?:\.\w+)?\s*=(?!=)")
 _STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
 #: A line that is nothing but a string, and perhaps a comment.
 _ALONE = re.compile(rf"\s*[rRbBuU]{{0,2}}(?!\#)(?:{SILENT.pattern})\s*(?:\#[^\n]*)?\s*", re.DOTALL | re.VERBOSE)
@@ -168,8 +173,23 @@ class Selection:
             self._whole(cut, i)
         else:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
-            self._keep(cut, i, LIGHT if light else SEED)
+            self._keep(cut, i, FULL if light and _REPLACED.search(text) else LIGHT if light else SEED)
+        self._choices(cut, i)
         self._give(cut, i, text, formula)
+
+    def _choices(self, cut: Cut, i: int) -> None:
+        """Keep what the classes around a line are given: the header of ``__init__``, and fields that choose."""
+        lines = cut.lines
+        for owner in lines.enclosing(i, classes=True):
+            if owner in cut.chosen:
+                continue
+            cut.chosen.add(owner)
+            for j in lines.below(owner):
+                if lines.scopes[j] != owner:
+                    continue
+                field = _FIELD.match(lines.text(j)) if lines.logical[j].word not in ("def", "class", "@") else None
+                if lines.defines(j) in _GIVEN or (field is not None and chooses(field[1])):
+                    self._keep(cut, j, HEADER)
 
     def _quiet(self, cut: Cut, i: int, text: str, at: int) -> str:
         """The comment or string that an offset in a line stands in, "" where it is code."""

@@ -1,0 +1,239 @@
+"""Recognises parameters and fields by which somebody chooses a GELU, and what becomes of the choice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gelu_lint.claims import chooses
+from gelu_lint.facts.table import find
+from gelu_lint.model import Def, Parameter, Site, Swap
+from gelu_lint.sites.blocks import Block, Blocks
+from gelu_lint.sites.context import symbol
+from gelu_lint.sites.draft import Draft
+from gelu_lint.tree.literals import last_name, literal
+from gelu_lint.tree.names import Names
+from gelu_lint.tree.nodes import AnnAssign, ClassDef, CSTNode, FunctionDef, Lambda, Name, Param
+from gelu_lint.tree.walk import Moment, Walk
+
+#: Bases that read no attribute of what derives from them.
+_BASES = re.compile(r"(?:\w*[a-z])?(?:Module|Layer|Cell|Function|Protocol)|Module|Layer|object|ABC|Block|HybridBlock|GELU|Gelu")
+_RUNS = frozenset(("Sequential", "ModuleList", "LayerList", "SequentialCell", "HybridSequential"))
+_FIELDS = re.compile(r"(?:\w+\.)?(?:dataclass|define|frozen|attrs)|struct\.dataclass|Module")
+#: Words with which code says that it does not use what it accepts.
+_WAIVES = (
+    r"ignore|unused|deprecat|no effect|not used|never used|unsupported|not supported|compat|placeholder|dummy|"
+    r"reserved|interface|signature|\bAPI\b|not implemented|todo|fixme|hard-?coded|always|no-op"
+)
+_UNUSED = re.compile(r"unused-argument|\bARG00\d\b|unused-variable")
+_DIRECTIVE = re.compile(r"#[^\n]*\b(?:gelu-lint|GEL\d*)\b[^\n]*")
+_WORD = re.compile(r"\w+")
+_APPROXIMATES = re.compile(r"(?i)approx")
+_HAS_KEY = re.compile(r"(?i)\b\w*(?:hidden_act|activation|act_fn|act_func|act_layer|act_type|nonlin|_act\b|\bact\b|gelu|swiglu|geglu|approx)\w*")
+
+
+class _Found(NamedTuple):
+    node: FunctionDef | ClassDef
+    owner: ClassDef | None
+    parameters: tuple[tuple[Name, CSTNode | None, str], ...]
+    path: tuple[CSTNode, ...]
+    first: str
+
+
+class Defs:
+    """A visitor that collects functions and classes; ``defs`` tells of those with a GELU in them."""
+
+    def __init__(self, walk: Walk, names: Names) -> None:
+        self._walk, self._names = walk, names
+        self._found: list[_Found] = []
+
+    def visit_FunctionDef(self, node: FunctionDef) -> None:
+        every = [*node.params.posonly_params, *node.params.params, *node.params.kwonly_params]
+        moment = self._walk.moment
+        init = node.name.value == "__init__"
+        kinds = [(p.name, p.default, self._kind(p, moment)) for p in every]
+        chosen = [(name, default, kind) for name, default, kind in kinds if kind and (init or kind != "perhaps")]
+        inner = next((a for a in reversed(self._walk.path) if isinstance(a, (FunctionDef, ClassDef, Lambda))), None)
+        owner = inner if isinstance(inner, ClassDef) else None
+        if chosen:
+            first = every[0].name.value
+            self._found.append(_Found(node, owner, tuple(chosen), tuple(self._walk.path), first))
+
+    def _kind(self, param: Param, moment: Moment) -> str:
+        if param.annotation is not None:
+            row = find(self._names.resolve(param.annotation.annotation, moment))
+            if row is not None and row.kind == "class" and row.keyword:
+                return "module"
+        return chooses(param.name.value) or ("perhaps" if param.name.value not in ("self", "cls") else "")
+
+    def visit_ClassDef(self, node: ClassDef) -> None:
+        words = {last_name(base.value) for base in node.bases}
+        made = [last_name(getattr(d.decorator, "func", d.decorator)) for d in node.decorators]
+        if not any(_FIELDS.fullmatch(word) for word in (*words, *made)):
+            return
+        chosen: list[tuple[Name, CSTNode | None, str]] = []
+        for statement in node.body.body:
+            for item in getattr(statement, "body", ()) if type(statement).__name__ == "SimpleStatementLine" else ():
+                if isinstance(item, AnnAssign) and isinstance(item.target, Name):
+                    kind = chooses(item.target.value)
+                    if kind and last_name(item.annotation.annotation) != "ClassVar":
+                        chosen.append((item.target, item.value, kind))
+        if chosen:
+            self._found.append(_Found(node, node, tuple(chosen), tuple(self._walk.path), ""))
+
+    def nodes(self) -> Iterator[CSTNode]:
+        """The nodes that ``defs`` needs the places of."""
+        for found in self._found:
+            for node in (found.node, found.owner):
+                if node is not None:
+                    yield from (node.name, node.body)
+            for name, _, _ in found.parameters:
+                yield name
+
+    def defs(self, draft: Draft, sites: Sequence[Site], swaps: Sequence[Swap]) -> Iterator[Def]:
+        """The functions and classes, in source order, that stand around a GELU, whose class does, or that replace one."""
+        blocks = Blocks(draft)
+        rows = sorted({*(site.span.row for site in sites), *(swap.rows[0] for swap in swaps if swap.kind == "patch")})
+        for found in self._found:
+            block = blocks.of(found.node)
+            around = blocks.of(found.owner) if found.owner is not None else block
+            if any(around.rows[0] <= row <= around.rows[1] for row in rows):
+                told = _def(found, block, around, blocks, draft)
+                if told.parameters:
+                    yield told
+
+
+def _def(found: _Found, block: Block, around: Block, blocks: Blocks, draft: Draft) -> Def:
+    node, owner = found.node, found.owner
+    kind = "function"
+    if isinstance(node, ClassDef):
+        kind = "fields"
+    elif owner is not None:
+        kind = "init" if node.name.value in ("__init__", "setup", "__new__") else "method"
+    bases = [last_name(base.value) for base in owner.bases] if owner is not None else []
+    known = all(_BASES.fullmatch(base) for base in bases) and _RUNS.isdisjoint(bases)
+    settings = [name.value for name, _, what in found.parameters if what == "settings"]
+    parameters = (_parameter(found, *parameter, block, around, blocks, draft) for parameter in found.parameters)
+    decorators = [d for n in (node, owner) if n is not None for d in n.decorators]
+    return Def(
+        kind,
+        symbol((*found.path, node)),
+        owner.name.value if owner is not None else "",
+        draft.span(node.name),
+        draft.statement(node.name),
+        block.rows,
+        around.rows,
+        tuple(parameter for parameter in parameters if parameter is not None),
+        found.first,
+        tuple(last_name(getattr(d.decorator, "func", d.decorator)) for d in decorators),
+        known,
+        _keys(settings, around),
+        _sight(settings, around, block, draft) if settings else "",
+        around.calls(_WORD),
+        any(_APPROXIMATES.search(line.code) for line in around.below),
+    )
+
+
+def _parameter(
+    found: _Found,
+    name: Name,
+    default: CSTNode | None,
+    kind: str,
+    block: Block,
+    around: Block,
+    blocks: Blocks,
+    draft: Draft,
+) -> Parameter | None:
+    word = name.value
+    if kind == "perhaps":
+        if not _checked(word, block):
+            return None
+        kind = "module"
+    known, value = literal(default) if default is not None else (False, None)
+    fate, held, text = "read", "", ""
+    if kind in ("flavour", "activation"):
+        fate, held, text = _fate(found, word, block, around, blocks)
+    elif kind == "module" and not any(around.runs(held) for held in (word, *block.stores(word))):
+        fate = "unread"
+    waived = fate != "read" and _waived(word, block, around)
+    span, statement = draft.span(name), draft.statement(name)
+    return Parameter(word, kind, span, statement, known, value, fate, held, text, waived)
+
+
+def _checked(name: str, block: Block) -> bool:
+    """Whether a function refuses everything but a GELU for a parameter."""
+    kind = rf"isinstance\(\s*{re.escape(name)}\s*,\s*\(?\s*[\w.]*GELU\s*,?\s*\)?\s*\)"
+    refuses = re.compile(rf"\s*(?:assert\s+{kind}|if\s+not\s+{kind}\s*:)")
+    return any(refuses.match(line.code) for line in block.below)
+
+
+def _fate(found: _Found, name: str, block: Block, around: Block, blocks: Blocks) -> tuple[str, str, str]:
+    """What becomes of a parameter: how it ends, the attribute that holds it, and the literal that it is set to."""
+    owner = found.owner
+    if isinstance(found.node, ClassDef):
+        unread = not around.reads_attribute(name) and not blocks.read_elsewhere(around, name, owner.name.value)  # type: ignore[union-attr]
+        return ("stored" if unread and not around.reads_all() else "read"), name, ""
+    if block.reads_all():
+        return "read", "", ""
+    loads = block.loads(name)
+    held, text = block.overwrites(name)
+    if held:
+        bare = held.startswith("self.")
+        if (bare and not loads) or not bare:
+            return "overwritten", held, text
+        return "read", "", ""
+    if not loads:
+        in_class = owner is not None and found.node.name.value == "__init__" and around.reads_attribute(name)
+        return ("read" if in_class else "unread"), "", ""
+    stored = block.stores(name)
+    if not stored or owner is None:
+        return "read", "", ""
+    for attribute in stored:
+        if around.reads_attribute(attribute) or blocks.read_elsewhere(around, attribute, owner.name.value):
+            return "read", "", ""
+    return "stored", stored[0], ""
+
+
+def _waived(name: str, block: Block, around: Block) -> bool:
+    """Whether the header, a docstring or a comment says that a parameter is not used."""
+    said = "\n".join((block.header.text, block.docstring(), around.docstring(), block.text[:4000]))
+    said = _DIRECTIVE.sub("", said)
+    if _UNUSED.search(said):
+        return True
+    word = re.escape(name)
+    near = rf"(?i:\b{word}\b[^\n]{{0,100}}?(?:{_WAIVES})|(?:{_WAIVES})[^\n]{{0,60}}?\b{word}\b)"
+    return re.search(near, said) is not None
+
+
+def _keys(settings: Sequence[str], around: Block) -> tuple[str, ...]:
+    """What a class reads of its settings; a name that is handed on whole is a key "*name", with what it goes to."""
+    found: set[str] = set()
+    for name in settings:
+        word = rf"(?<!\w)(?:self\.)?_?{re.escape(name)}"
+        plain = re.compile(rf"{word}(?:\.\w+)*?\.(\w+)")
+        named = re.compile(rf"{word}(?:\.get\(|\[|\s*,)\s*[\"'](\w+)[\"']")
+        whole = re.compile(rf"(\w+)\(\s*(?:\w+\s*=\s*)?(?:[^()]*,\s*)?{word}\s*[,)]")
+        for line in around.below:
+            found.update(plain.findall(line.code))
+            if '"' in line.text or "'" in line.text:
+                found.update(named.findall(line.text))
+            found.update("*" + call for call in whole.findall(line.code))
+    return tuple(sorted(found))
+
+
+def _sight(settings: Sequence[str], around: Block, block: Block, draft: Draft) -> str:
+    """Whether the class of the settings is in sight, and has a key for the activation."""
+    whole = draft.whole
+    defined = re.findall(r"^[ \t]*class[ \t]+(\w*(?:Config|Cfg|Args|Arguments|Params|Settings|Options|HParams)\w*)\b", whole, re.M)
+    if not defined:
+        return ""
+    annotated = re.findall(rf"\b(?:{'|'.join(map(re.escape, settings))})\s*:\s*[\"']?([\w.]+)", f"{block.header.text}\n{around.text}")
+    wanted = [name for name in defined if name in annotated] if annotated else defined
+    if not wanted:
+        return ""
+    for name in wanted:
+        body = re.search(rf"^([ \t]*)class[ \t]+{name}\b.*\n((?:(?:\1[ \t]+.*|[ \t]*)\r?\n?)*)", whole, re.M)
+        if body is not None and _HAS_KEY.search(body[2]):
+            return "key"
+    return "none"
