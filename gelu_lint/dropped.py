@@ -21,18 +21,26 @@ _LAID_DOWN = re.compile(
 )
 _FLAVOUR_WORDS = frozenset(("tanh", "erf", "exact", "new", "accurate", "fast", "quick", "precise", "sigmoid", "approx"))
 #: Keys of settings that say how wide the inside of a feed-forward block is.
-_WIDTH = re.compile(r"intermediate|ffn|feed_?forward|(?:^|_)ff(?:_|$)|n_inner|d_inner|inner_(?:dim|size)|mlp_|filter_size")
+_WIDTH = re.compile(
+    r"(?:(?:encoder|decoder|text|vision|audio|moe|shared_expert)_)?(?:intermediate_(?:size|dim|features)|ffn_\w+|d_?ffn?|dim_ffn?|"
+    r"ffn?_(?:dim|size|hidden|hidden_dim|hidden_size|mult)|n_inner|d_inner|inner_hidden_size|mlp_(?:dim|size|hidden|hidden_dim|"
+    r"hidden_size)|feed_?forward_(?:dim|size|hidden|hidden_size)|dim_feed_?forward|d_mlp|filter_size)"
+)
+#: The same, where it is known that the settings have an activation.
+_RATIO = re.compile(r"mlp_(?:ratio|mult|width|expansion)|expansion_(?:factor|ratio)|widening_factor|n_embd")
 #: Keys of settings that may choose an activation.
-_ACTIVATION = re.compile(r"act(?:$|_|ivation|fn|layer|func|type)|nonlin|(?:^|_)(?:swi|ge|re)?glu|gelu|silu|relu|swish|approx|feed_forward_proj")
+_ACTIVATION = re.compile(
+    r"act(?:$|_|ivation|fn|layer|func|type)|nonlin|(?:^|_)(?:swi|ge|re)?glu|gelu|silu|relu|swish|approx|feed_forward_proj"
+)
 #: Blocks whose GELU belongs to the design, whatever activation the layers have.
 _DESIGNED = re.compile(
-    r"(?i)head|pool|classif|proj|embed|lm|merger|patch|conv|pos|adapter|predict|connector|fusion|router|gate|stem|"
-    r"downsample|upsample|decoder_?output|resampler|bridge|cls|time|final|expert_?bias"
+    r"(?i)head|pool|classif|proj|embed|lm|merger|patch|conv|^pos|position|adapter|predict|connector|fusion|router|gate(?!d)|stem|"
+    r"downsample|upsample|resampler|bridge|cls|time|final|mask|condition|gelu|factory|encoder$|decoder$|model$|^GLU$"
 )
 
 
 class Loss(NamedTuple):
-    """One choice that is lost: where to say so, and what. ``site`` may be edited to hold ``text`` instead of a value."""
+    """One choice that is lost: where to say so, and what. ``site`` may be edited to hold ``text``."""
 
     span: Span
     statement: tuple[int, int]
@@ -50,14 +58,26 @@ def losses(file: FileSummary) -> tuple[Loss, ...]:
         return ()
     sites = [site for site in file.sites if _fixed(site)]
     found: dict[Span, Loss] = {}
-    for loss in (*_unread(file, sites), *_wrapped(file, sites), *_patched(file), *_swapped(file, sites), *_settings(file, sites)):
+    for loss in (
+        *_unread(file, sites),
+        *_wrapped(file, sites),
+        *_patched(file),
+        *_swapped(file, sites),
+        *_settings(file, sites),
+    ):
         found.setdefault(loss.span, loss)
     return tuple(found[span] for span in sorted(found))
 
 
 def _fixed(site: Site) -> bool:
     """Whether a site computes the same GELU whatever its surroundings are given."""
-    if site.form not in _USED or site.flavour not in _GELUS or site.tested or is_backward(site.symbol):
+    if (
+        site.form not in _USED
+        or site.place in ("default", "table")
+        or site.flavour not in _GELUS
+        or site.tested
+        or is_backward(site.symbol)
+    ):
         return False
     if site.formula is not None and (site.formula.several or site.formula.kernel):
         return False
@@ -90,19 +110,30 @@ def _unread(file: FileSummary, sites: Sequence[Site]) -> Iterator[Loss]:
                 continue  # whether there is one, not which
             if each.kind == "method" and parameter.kind == "activation":
                 continue  # the signature may be that of its base
+            if parameter.kind == "activation" and (_DESIGNED.search(each.owner) or _chooses(file, rows)):
+                continue
             if parameter.fate == "stored" and not each.known_base:
                 continue  # the base may read it
             if parameter.fate == "overwritten":
                 yield from _overwritten(file, each, parameter, rows)
             elif inside:
-                if parameter.kind == "flavour" and _FLAVOUR_WORDS & words(f"{each.owner} {each.symbol}".replace(".", " ")):
+                if parameter.kind == "flavour" and _FLAVOUR_WORDS & words(
+                    f"{each.owner} {each.symbol}".replace(".", " ")
+                ):
                     continue  # gelu_tanh(x, approximate): the name is the choice
                 yield _ignored(each, parameter, inside, patches)
             elif each.kind == "function" and each.rows in patches and parameter.kind == "flavour":
-                message = f"{parameter.name} is accepted and never read, by what takes the place of a GELU that reads it"
+                message = (
+                    f"{parameter.name} is accepted and never read, by what takes the place of a GELU that reads it"
+                )
                 yield Loss(parameter.span, parameter.statement, each.symbol, message, "warning")
             else:
                 yield from _kept_back(file, each, parameter)
+
+
+def _chooses(file: FileSummary, rows: tuple[int, int]) -> bool:
+    """Whether a table or test in these rows has a name for a GELU."""
+    return any(use.kind == "key" and rows[0] <= use.span.row <= rows[1] for use in file.uses)
 
 
 def _ignored(each: Def, parameter: Parameter, inside: Sequence[Site], patches: set[tuple[int, int]]) -> Loss:
@@ -110,7 +141,11 @@ def _ignored(each: Def, parameter: Parameter, inside: Sequence[Site], patches: s
     site = inside[0]
     how = "accepted and never read"
     if parameter.fate == "stored":
-        how = f"kept as self.{parameter.held}, which nothing reads" if each.kind != "fields" else "a field that nothing reads"
+        how = (
+            f"kept as self.{parameter.held}, which nothing reads"
+            if each.kind != "fields"
+            else "a field that nothing reads"
+        )
     what = f"{_written(site)} computes {label(site.flavour)} whatever it is"
     message = f"{parameter.name} is {how}: {what}"
     severity = "warning" if parameter.kind == "flavour" else "info"
@@ -133,7 +168,11 @@ def _apart(flavour: str) -> str:
 
 def _written(site: Site) -> str:
     """What to call a site in a message."""
-    return f"the formula in row {site.span.row}" if site.spelling == "formula" else f"{site.written} in row {site.span.row}"
+    return (
+        f"the formula in row {site.span.row}"
+        if site.spelling == "formula"
+        else f"{site.written} in row {site.span.row}"
+    )
 
 
 def _keepable(each: Def, parameter: Parameter, inside: Sequence[Site]) -> tuple[Site | None, str]:
@@ -149,7 +188,9 @@ def _keepable(each: Def, parameter: Parameter, inside: Sequence[Site]) -> tuple[
         return None, ""
     if parameter.fate == "unread" and site.symbol == each.symbol:
         return site, parameter.name
-    if parameter.fate == "stored" and site.symbol.rpartition(".")[0] == (each.symbol if each.kind == "fields" else each.symbol.rpartition(".")[0]):
+    if parameter.fate == "stored" and site.symbol.rpartition(".")[0] == (
+        each.symbol if each.kind == "fields" else each.symbol.rpartition(".")[0]
+    ):
         return site, f"self.{parameter.held}"
     return None, ""
 
@@ -160,9 +201,12 @@ def _overwritten(file: FileSummary, each: Def, parameter: Parameter, rows: tuple
         given = [argument.text for argument in site.arguments if argument.text.split(" = ")[0] == parameter.held]
         if given:
             message = (
-                f"{parameter.name} is accepted and never read: {parameter.held} is {parameter.text} whatever it is"
-                f", and so is {site.written} in row {site.span.row}{_apart('erf') if parameter.kind == 'flavour' else ''}"
+                f"{parameter.name} is accepted and never read: {site.written} in row {site.span.row} gets {parameter.held}, "
+                f"which is {parameter.text} whatever was given"
             )
+            if parameter.kind == "flavour":
+                gap = between("erf", "tanh")
+                message += f" (erf and tanh: {distance(gap.size, gap.at)})"
             yield Loss(parameter.span, parameter.statement, each.symbol, message, "warning")
             return
 
@@ -178,10 +222,12 @@ def _kept_back(file: FileSummary, each: Def, parameter: Parameter) -> Iterator[L
             defaults = [s for s in _within(file.sites, inner.rows) if s.form == "default" and s.key == own.name]
             if own.kind == "activation" and own.fate == "read" and defaults:
                 message = (
-                    f"{parameter.name} is accepted and never read: {inner.owner} takes {own.name}, is not handed it, and "
-                    f"falls back on {defaults[0].written}"
+                    f"{parameter.name} is accepted and never read: {inner.owner} takes {own.name}, is not "
+                    f"handed it, and falls back on {defaults[0].written}"
                 )
-                yield Loss(parameter.span, parameter.statement, each.symbol, message, "info", related=(own.span, own.name))
+                yield Loss(
+                    parameter.span, parameter.statement, each.symbol, message, "info", related=(own.span, own.name)
+                )
                 return
 
 
@@ -209,9 +255,7 @@ def _patched(file: FileSummary) -> Iterator[Loss]:
         if row is None:
             continue
         if swap.kind == "patch" and not swap.accepts:
-            message = (
-                f"takes the place of {row.name} without its {row.keyword}: whoever passes that gets a TypeError"
-            )
+            message = f"takes the place of {row.name} without its {row.keyword}: whoever passes that gets a TypeError"
             yield Loss(swap.named, swap.statement, swap.symbol, message, "warning")
         elif swap.kind == "patched method" and not swap.keeps:
             inside = _within([site for site in file.sites if _fixed(site)], swap.rows)
@@ -253,29 +297,38 @@ def _settings(file: FileSummary, sites: Sequence[Site]) -> Iterator[Loss]:
     """Feed-forward blocks that take their widths from a config, and their activation from nowhere."""
     for each in file.defs:
         names = [parameter.name for parameter in each.parameters if parameter.kind == "settings"]
-        if each.kind not in ("init", "fields") or not names or each.sight == "none" or _silent(each.symbol, each.decorators):
+        if (
+            each.kind not in ("init", "fields")
+            or not names
+            or each.sight in ("none", "away")
+            or _silent(each.symbol, each.decorators)
+        ):
             continue
         if _DESIGNED.search(each.owner) or any(_ACTIVATION.search(key) for key in each.keys):
             continue
-        if not any(_WIDTH.search(key) and not key.startswith("*") for key in each.keys):
+        widths = [key for key in each.keys if _WIDTH.fullmatch(key) or (each.sight == "key" and _RATIO.fullmatch(key))]
+        if not widths:
             continue
         if not each.known_base and "*__init__" in each.keys:
             continue
         if any(p.kind in ("flavour", "activation") for p in each.parameters):
             continue  # the choice comes by a parameter of its own
         places: list[tuple[Span, tuple[int, int], str, Site]] = [
-            (site.span, site.statement, _of(site), site) for site in _within(sites, each.owner_rows)
+            (site.span, site.statement, _of(site), site)
+            for site in _within(sites, each.owner_rows)
+            if each.sight == "key" or "gated" not in each.owner.lower()
         ]
         for swap in file.swaps:
             if swap.kind == "helper" and each.owner_rows[0] <= swap.span.row <= each.owner_rows[1]:
-                inside = _within(sites, swap.rows)
+                inside = [s for s in _within(sites, swap.rows) if s.formula is None or not s.formula.deliberate]
+                if each.sight != "key" and "geglu" not in swap.made.lower():
+                    continue  # whether there is a key to read is not known
                 places += [(swap.span, swap.statement, swap.made, inside[0])] * bool(inside)
         if places:
             span, statement, written, site = min(places)
-            width = next(key for key in each.keys if _WIDTH.search(key) and not key.startswith("*"))
             message = (
-                f"{written} is {label(site.flavour)} whatever {names[0]} says: {each.owner} reads {names[0]}.{width} "
-                "and no activation"
+                f"{written} is {label(site.flavour)} whatever {names[0]} says: {each.owner} reads "
+                f"{names[0]}.{widths[0]} and no activation"
             )
             yield Loss(span, statement, each.symbol, message, "warning" if each.sight == "key" else "info")
 
@@ -300,4 +353,3 @@ def edit_of(loss: Loss) -> Edit | None:
 def kept(file: FileSummary) -> frozenset[Span]:
     """The sites at which a fix writes the choice that is lost today: another rule must not write a literal there."""
     return frozenset(loss.site.span for loss in losses(file) if loss.site is not None and edit_of(loss) is not None)
-

@@ -269,8 +269,8 @@ class Parameter(NamedTuple):
 
     kind     flavour (``approximate``), activation (``act_layer``), settings (``config``) or module (a GELU to wrap)
     default  its default, if that is a literal (``literal``)
-    fate     read; unread (nothing loads it, or calls the module); stored (only kept as the attribute ``held``, which nothing reads); or
-             overwritten (``held``, of its name, is set to the literal ``text`` instead)
+    fate     read; unread (nothing loads it, or calls the module); stored (only kept as the attribute ``held``, which
+             nothing reads); or overwritten (``held``, of its name, is set to the literal ``text`` instead)
     waived   the text around it says that it is ignored
     """
 
@@ -296,7 +296,8 @@ class Def(NamedTuple):
     decorators  the last names of its decorators, and of those of its class
     known_base  the class derives from nothing that may read its attributes
     keys        what is read of its settings, in the class
-    sight       key, none or "": whether the class of the settings, if in this file, has a key for the activation
+    sight       key or none: whether the class of the settings, in this file, has a key for the activation; key, too, if
+                the file reads one elsewhere; away if it comes from another package that nothing is known of, else ""
     calls       names in the class (or function) that are called
     approximates  a word such as approximate stands in the class (or function)
     """
@@ -323,7 +324,7 @@ class Swap(NamedTuple):
 
     kind      patch (``subject`` is the public name that ``made`` is bound to), swap (``subject`` is what a branch has
               found to be a GELU, and ``made`` stands there) or helper (``made`` computes for the class ``subject``)
-    made      what takes its place, as written; ``rows`` where it is defined, if in this file, and ``named`` its name there
+    made      what takes its place, as written; if this file defines it, ``rows`` says where and ``named`` is its name
     accepts   whether it takes the argument that chooses
     keeps     the choice of what it replaces is looked at
     """

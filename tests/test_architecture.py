@@ -53,7 +53,18 @@ def test_only_tree_imports_libcst_and_never_its_slow_parts(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_rules_see_facts_only(path: Path) -> None:
     if package_of(path) == "rules":
-        assert own(path) <= {"rule", "model", "facts", "numerics", "fixes", "imports", "misuse", "roles", "handwritten", "dropped"}
+        assert own(path) <= {
+            "rule",
+            "model",
+            "facts",
+            "numerics",
+            "fixes",
+            "imports",
+            "misuse",
+            "roles",
+            "handwritten",
+            "dropped",
+        }
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

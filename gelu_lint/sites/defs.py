@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gelu_lint.claims import chooses
 from gelu_lint.facts.table import find
+from gelu_lint.lines import code
 from gelu_lint.model import Def, Parameter, Site, Swap
 from gelu_lint.sites.blocks import Block, Blocks
 from gelu_lint.sites.context import symbol
@@ -18,7 +19,9 @@ from gelu_lint.tree.nodes import AnnAssign, ClassDef, CSTNode, FunctionDef, Lamb
 from gelu_lint.tree.walk import Moment, Walk
 
 #: Bases that read no attribute of what derives from them.
-_BASES = re.compile(r"(?:\w*[a-z])?(?:Module|Layer|Cell|Function|Protocol)|Module|Layer|object|ABC|Block|HybridBlock|GELU|Gelu")
+_BASES = re.compile(
+    r"(?:\w*[a-z])?(?:Module|Layer|Cell|Function|Protocol)|Module|Layer|object|ABC|Block|HybridBlock|GELU|Gelu"
+)
 _RUNS = frozenset(("Sequential", "ModuleList", "LayerList", "SequentialCell", "HybridSequential"))
 _FIELDS = re.compile(r"(?:\w+\.)?(?:dataclass|define|frozen|attrs)|struct\.dataclass|Module")
 #: Words with which code says that it does not use what it accepts.
@@ -30,7 +33,16 @@ _UNUSED = re.compile(r"unused-argument|\bARG00\d\b|unused-variable")
 _DIRECTIVE = re.compile(r"#[^\n]*\b(?:gelu-lint|GEL\d*)\b[^\n]*")
 _WORD = re.compile(r"\w+")
 _APPROXIMATES = re.compile(r"(?i)approx")
-_HAS_KEY = re.compile(r"(?i)\b\w*(?:hidden_act|activation|act_fn|act_func|act_layer|act_type|nonlin|_act\b|\bact\b|gelu|swiglu|geglu|approx)\w*")
+_FIELD = re.compile(r"\b(\w+)\s*[:=](?!=)")
+
+_CLASSES = re.compile(
+    r"^[ \t]*class[ \t]+(\w*(?:Config|Cfg|Args|Arguments|Params|Settings|Options|HParams)\w*)\b", re.MULTILINE
+)
+_READS_KEY = re.compile(
+    r"\w*(?:config|cfg|args|hparams)\.(?:hidden_act|hidden_activation|activation_function|activation_fn|act_fn|activation|"
+    r"hidden_activation_fn|act_layer)\b"
+)
+_IMPORTED = re.compile(r"^[ \t]*from[ \t]+(\S+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
 class _Found(NamedTuple):
@@ -92,9 +104,10 @@ class Defs:
                 yield name
 
     def defs(self, draft: Draft, sites: Sequence[Site], swaps: Sequence[Swap]) -> Iterator[Def]:
-        """The functions and classes, in source order, that stand around a GELU, whose class does, or that replace one."""
+        """The functions and classes, in source order, that stand in or around a class with a GELU, or replace one."""
         blocks = Blocks(draft)
         rows = sorted({*(site.span.row for site in sites), *(swap.rows[0] for swap in swaps if swap.kind == "patch")})
+        rows += [swap.span.row for swap in swaps if swap.kind == "helper"]
         for found in self._found:
             block = blocks.of(found.node)
             around = blocks.of(found.owner) if found.owner is not None else block
@@ -207,7 +220,7 @@ def _waived(name: str, block: Block, around: Block) -> bool:
 
 
 def _keys(settings: Sequence[str], around: Block) -> tuple[str, ...]:
-    """What a class reads of its settings; a name that is handed on whole is a key "*name", with what it goes to."""
+    """What a class reads of its settings; "[key]" by its name, and "*name" for a call that all goes to."""
     found: set[str] = set()
     for name in settings:
         word = rf"(?<!\w)(?:self\.)?_?{re.escape(name)}"
@@ -217,23 +230,29 @@ def _keys(settings: Sequence[str], around: Block) -> tuple[str, ...]:
         for line in around.below:
             found.update(plain.findall(line.code))
             if '"' in line.text or "'" in line.text:
-                found.update(named.findall(line.text))
+                found.update(f"[{key}]" for key in named.findall(line.text))
             found.update("*" + call for call in whole.findall(line.code))
     return tuple(sorted(found))
 
 
 def _sight(settings: Sequence[str], around: Block, block: Block, draft: Draft) -> str:
-    """Whether the class of the settings is in sight, and has a key for the activation."""
+    """Whether the settings are known to have a key for the activation."""
     whole = draft.whole
-    defined = re.findall(r"^[ \t]*class[ \t]+(\w*(?:Config|Cfg|Args|Arguments|Params|Settings|Options|HParams)\w*)\b", whole, re.M)
-    if not defined:
-        return ""
-    annotated = re.findall(rf"\b(?:{'|'.join(map(re.escape, settings))})\s*:\s*[\"']?([\w.]+)", f"{block.header.text}\n{around.text}")
+    named = "|".join(map(re.escape, settings))
+    annotated = re.findall(rf"\b(?:{named})\s*:\s*[\"']?([\w.]+)", f"{block.header.text}\n{around.text}")
+    defined = _CLASSES.findall(whole)
     wanted = [name for name in defined if name in annotated] if annotated else defined
-    if not wanted:
-        return ""
     for name in wanted:
-        body = re.search(rf"^([ \t]*)class[ \t]+{name}\b.*\n((?:(?:\1[ \t]+.*|[ \t]*)\r?\n?)*)", whole, re.M)
-        if body is not None and _HAS_KEY.search(body[2]):
+        body = re.search(rf"^([ \t]*)class[ \t]+{name}\b.*\n((?:(?:\1[ \t]+.*|[ \t]*)\r?\n?)*)", whole, re.MULTILINE)
+        if body is not None and any(chooses(word) in ("activation", "flavour") for word in _FIELD.findall(body[2])):
             return "key"
-    return "none"
+    if wanted:
+        return "none"
+    if _READS_KEY.search(code(whole)):
+        return "key"
+    for module, names in _IMPORTED.findall(whole) if annotated else ():
+        if any(re.search(rf"\b{re.escape(name)}\b", names) for name in annotated) and not module.startswith(
+            "transformers"
+        ):
+            return "away"
+    return ""

@@ -72,7 +72,7 @@ class Draft:
 
     @property
     def statements(self) -> Sequence[tuple[int, int]]:
-        """First and last row of the logical lines, in order: of all of a top-level statement that anything is left of."""
+        """First and last row of each logical line: of all of a top-level statement that anything is left of."""
         return self._statements
 
     def between(self, start: int, end: int) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gelu_lint.claims import says_gelu
-from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import find
 from gelu_lint.model import Site, Swap
 from gelu_lint.sites.blocks import Blocks
@@ -89,7 +88,9 @@ class Swaps:
         """``setattr(F, "gelu", mine)`` and what test tools have for it."""
         values = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
         if len(values) >= 3 and text_of(values[1]):
-            names = frozenset(f"{base}.{text_of(values[1])}" for base in self._names.resolve(values[0], self._walk.moment))
+            names = frozenset(
+                f"{base}.{text_of(values[1])}" for base in self._names.resolve(values[0], self._walk.moment)
+            )
             self._patched(names, values[2], values[0])
         elif len(values) == 2 and text_of(values[0]):
             self._patched(frozenset({text_of(values[0])}), values[1], values[0])
@@ -166,7 +167,11 @@ class Swaps:
 
     def visit_DictElement(self, node: DictElement) -> None:
         # {nn.GELU: lambda module: nn.GELU()}
-        if isinstance(node.value, Lambda) and isinstance(node.value.body, Call) and self._is_gelu(node.key, self._walk.moment):
+        if (
+            isinstance(node.value, Lambda)
+            and isinstance(node.value.body, Call)
+            and self._is_gelu(node.key, self._walk.moment)
+        ):
             params = node.value.params.params
             subject = params[0].name.value if params else ""
             if subject and subject not in _names_in(node.value.body):
