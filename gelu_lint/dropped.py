@@ -201,8 +201,8 @@ def _overwritten(file: FileSummary, each: Def, parameter: Parameter, rows: tuple
         given = [argument.text for argument in site.arguments if argument.text.split(" = ")[0] == parameter.held]
         if given:
             message = (
-                f"{parameter.name} is accepted and never read: {site.written} in row {site.span.row} gets {parameter.held}, "
-                f"which is {parameter.text} whatever was given"
+                f"{parameter.name} is accepted and never read: {site.written} in row {site.span.row} gets "
+                f"{parameter.held}, which is {parameter.text} whatever was given"
             )
             if parameter.kind == "flavour":
                 gap = between("erf", "tanh")
@@ -236,7 +236,7 @@ def _wrapped(file: FileSummary, sites: Sequence[Site]) -> Iterator[Loss]:
     for each in file.defs:
         if _silent(each.symbol, each.decorators) or each.approximates:
             continue
-        inside = [s for s in _within(sites, each.owner_rows) if s.given == "absent" or s.spelling == "formula"]
+        inside = _within(sites, each.owner_rows)
         for parameter in each.parameters:
             if parameter.kind == "module" and parameter.fate == "unread" and inside and not parameter.waived:
                 message = (
@@ -321,9 +321,9 @@ def _settings(file: FileSummary, sites: Sequence[Site]) -> Iterator[Loss]:
         for swap in file.swaps:
             if swap.kind == "helper" and each.owner_rows[0] <= swap.span.row <= each.owner_rows[1]:
                 inside = [s for s in _within(sites, swap.rows) if s.formula is None or not s.formula.deliberate]
-                if each.sight != "key" and "geglu" not in swap.made.lower():
+                if each.sight not in ("key", "read") and "geglu" not in swap.made.lower():
                     continue  # whether there is a key to read is not known
-                places += [(swap.span, swap.statement, swap.made, inside[0])] * bool(inside)
+                places += [(swap.span, swap.statement, swap.made, site) for site in inside[:1]]
         if places:
             span, statement, written, site = min(places)
             message = (

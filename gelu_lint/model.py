@@ -296,10 +296,10 @@ class Def(NamedTuple):
     decorators  the last names of its decorators, and of those of its class
     known_base  the class derives from nothing that may read its attributes
     keys        what is read of its settings, in the class
-    sight       key or none: whether the class of the settings, in this file, has a key for the activation; key, too, if
-                the file reads one elsewhere; away if it comes from another package that nothing is known of, else ""
+    sight       key or none: whether the class of the settings, in this file, has a key for the activation; read if the
+                file reads one elsewhere; away if the class comes from a file that nothing is known of; else ""
     calls       names in the class (or function) that are called
-    approximates  a word such as approximate stands in the class (or function)
+    approximates  an attribute such as ``.approximate`` is read in the class (or function)
     """
 
     kind: str

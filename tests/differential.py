@@ -28,7 +28,7 @@ CODES = tuple(rule.code for rule in all_rules())
 def facts(summary: FileSummary) -> set[object]:
     """What rules see and say. What makes a file run in half precision counts only where it changes a finding."""
     found = (finding for finding in judge(summary, Project(), CODES) if finding.code != "GEL900")
-    return {*summary.sites, *(use for use in summary.uses if use.kind != "fp16"), *found}
+    return {*summary.sites, *summary.defs, *summary.swaps, *(use for use in summary.uses if use.kind != "fp16"), *found}
 
 
 def differences(path: Path) -> Iterator[str]:

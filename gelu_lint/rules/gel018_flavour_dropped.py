@@ -108,11 +108,12 @@ RULE = Rule(
             at="4:5",
         ),
         bad(
-            "from torch import nn\n\n\nclass MyGELU(nn.Module):\n    def forward(self, x):\n"
-            '        return nn.functional.gelu(x, approximate="none")\n\n\n'
-            "def swap(model):\n    for name, child in model.named_children():\n        if isinstance(child, nn.GELU):\n"
-            "            setattr(model, name, MyGELU())\n",
-            at="12:34",
+            "import torch\nfrom torch import nn\n\n\nclass Observed(nn.Module):\n"
+            "    def __init__(self, inner: nn.GELU, observer):\n        super().__init__()\n"
+            "        self.observer = observer\n\n    def forward(self, x):\n"
+            "        with torch.no_grad():\n            self.observer(x)\n"
+            '        return torch.nn.functional.gelu(x, approximate="none") if self.observer.on else self.dequant(x)\n',
+            at="6:24",
         ),
         good(
             "import torch.nn.functional as F\nfrom torch import nn\n\n\nclass Mlp(nn.Module):\n"
@@ -125,8 +126,7 @@ RULE = Rule(
             "        if isinstance(child, nn.GELU):\n            setattr(model, name, nn.SiLU())\n"
         ),
         good(
-            "import torch.nn.functional as F\n\n\ndef act(x, approximate=None):\n"
-            '    """GELU for a kernel with one flavour. approximate is ignored."""\n'
+            "import torch.nn.functional as F\n\n\ndef act(x, approximate=None):  # approximate is ignored here\n"
             '    return F.gelu(x, approximate="none")\n'
         ),
     ),

@@ -32,7 +32,7 @@ _WAIVES = (
 _UNUSED = re.compile(r"unused-argument|\bARG00\d\b|unused-variable")
 _DIRECTIVE = re.compile(r"#[^\n]*\b(?:gelu-lint|GEL\d*)\b[^\n]*")
 _WORD = re.compile(r"\w+")
-_APPROXIMATES = re.compile(r"(?i)approx")
+_APPROXIMATES = re.compile(r"""\._?approx|["']_?approx\w*["']""")
 _FIELD = re.compile(r"\b(\w+)\s*[:=](?!=)")
 
 _CLASSES = re.compile(
@@ -144,7 +144,7 @@ def _def(found: _Found, block: Block, around: Block, blocks: Blocks, draft: Draf
         _keys(settings, around),
         _sight(settings, around, block, draft) if settings else "",
         around.calls(_WORD),
-        any(_APPROXIMATES.search(line.code) for line in around.below),
+        any(_APPROXIMATES.search(line.text) for line in around.below),
     )
 
 
@@ -249,7 +249,7 @@ def _sight(settings: Sequence[str], around: Block, block: Block, draft: Draft) -
     if wanted:
         return "none"
     if _READS_KEY.search(code(whole)):
-        return "key"
+        return "read"
     for module, names in _IMPORTED.findall(whole) if annotated else ():
         if any(re.search(rf"\b{re.escape(name)}\b", names) for name in annotated) and not module.startswith(
             "transformers"
