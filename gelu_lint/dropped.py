@@ -59,7 +59,7 @@ def losses(file: FileSummary) -> tuple[Loss, ...]:
     sites = [site for site in file.sites if _fixed(site)]
     found: dict[Span, Loss] = {}
     for loss in (
-        *_unread(file, sites),
+        *_unread(file),
         *_wrapped(file, sites),
         *_patched(file),
         *_swapped(file, sites),
@@ -69,8 +69,11 @@ def losses(file: FileSummary) -> tuple[Loss, ...]:
     return tuple(found[span] for span in sorted(found))
 
 
-def _fixed(site: Site) -> bool:
-    """Whether a site computes the same GELU whatever its surroundings are given."""
+def _fixed(site: Site, *, chosen: bool = False) -> bool:
+    """Whether a site computes the same GELU whatever its surroundings are given.
+
+    ``chosen`` admits formulas beside a parameter that by its name chooses: perhaps it is the one that nothing reads.
+    """
     if (
         site.form not in _USED
         or site.place in ("default", "table")
@@ -79,7 +82,7 @@ def _fixed(site: Site) -> bool:
         or is_backward(site.symbol)
     ):
         return False
-    if site.formula is not None and (site.formula.several or site.formula.kernel):
+    if site.formula is not None and (site.formula.kernel or (site.formula.several and not chosen)):
         return False
     return site.given in ("absent", "literal", "constant", "fixed")
 
@@ -95,14 +98,17 @@ def _within(sites: Sequence[Site], rows: tuple[int, int]) -> list[Site]:
     return [site for site in sites if rows[0] <= site.span.row <= rows[1]]
 
 
-def _unread(file: FileSummary, sites: Sequence[Site]) -> Iterator[Loss]:
+def _unread(file: FileSummary) -> Iterator[Loss]:
     """Parameters that are accepted and then not read."""
+    sites = [site for site in file.sites if _fixed(site, chosen=True)]
     patches = {swap.rows for swap in file.swaps if swap.kind == "patch"}
     for each in file.defs:
         if _silent(each.symbol, each.decorators) or each.first == "ctx":
             continue
         rows = each.owner_rows if each.kind in ("init", "fields") else each.rows
         inside = _within(sites, rows)
+        if len({site.flavour for site in inside}) > 1:
+            inside = [site for site in inside if site.formula is None or not site.formula.several]
         for parameter in each.parameters:
             if parameter.kind not in ("flavour", "activation") or parameter.fate == "read" or parameter.waived:
                 continue
@@ -304,7 +310,7 @@ def _settings(file: FileSummary, sites: Sequence[Site]) -> Iterator[Loss]:
             or _silent(each.symbol, each.decorators)
         ):
             continue
-        if _DESIGNED.search(each.owner) or any(_ACTIVATION.search(key) for key in each.keys):
+        if _DESIGNED.search(each.owner) or any(_ACTIVATION.search(key.strip("[]")) for key in each.keys):
             continue
         widths = [key for key in each.keys if _WIDTH.fullmatch(key) or (each.sight == "key" and _RATIO.fullmatch(key))]
         if not widths:

@@ -111,8 +111,7 @@ RULE = Rule(
             "import torch\nfrom torch import nn\n\n\nclass Observed(nn.Module):\n"
             "    def __init__(self, inner: nn.GELU, observer):\n        super().__init__()\n"
             "        self.observer = observer\n\n    def forward(self, x):\n"
-            "        with torch.no_grad():\n            self.observer(x)\n"
-            '        return torch.nn.functional.gelu(x, approximate="none") if self.observer.on else self.dequant(x)\n',
+            '        return self.observer(torch.nn.functional.gelu(x, approximate="none"))\n',
             at="6:24",
         ),
         good(
