@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import cached_property
 from typing import NamedTuple
 
 from gelu_lint.lines import code
@@ -130,38 +131,58 @@ class Blocks:
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
-        self._starts: list[int] = []
-        self._rows: list[int] = []
-        self._code = ""
+        self._extents: dict[int, tuple[int, int]] = {}  # by id of a node: its header, and the line behind its block
+        self._blocks: dict[int, Block] = {}
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(found.end() for found in _ENDS.finditer(self._draft.whole))]
+
+    @cached_property
+    def _rows(self) -> list[int]:
+        return [row for row, _ in self._draft.statements]
+
+    def _extent(self, node: FunctionDef | ClassDef) -> tuple[int, int]:
+        found = self._extents.get(id(node))
+        if found is None:
+            first = bisect_right(self._rows, self._draft.span(node.name).row) - 1
+            base, at = self._indent(first), first + 1
+            while at < len(self._rows) and self._indent(at) > base:
+                at += 1
+            found = self._extents[id(node)] = first, at
+        return found
+
+    def rows(self, node: FunctionDef | ClassDef) -> tuple[int, int]:
+        """The first row of the header of a function or class, whose name must have a place, and the last of all."""
+        first, behind = self._extent(node)
+        return self._draft.statements[first][0], self._draft.statements[behind - 1][1]
 
     def of(self, node: FunctionDef | ClassDef) -> Block:
         """The block of a function or class, whose name and body must have places."""
-        if not self._starts:
-            self._starts = [0, *(found.end() for found in _ENDS.finditer(self._draft.whole))]
-            self._rows = [row for row, _ in self._draft.statements]
-        first = bisect_right(self._rows, self._draft.span(node.name).row) - 1
-        header = self._line(first)
-        below = []
-        at = first + 1
-        while at < len(self._rows):
-            line = self._line(at)
-            if line.indent <= header.indent:
-                break
-            below.append(line)
-            at += 1
-        last = self._draft.statements[at - 1][1]
-        if not below:  # def f(x): return x
-            text = self._draft.text(node.body)
-            below = [Line(header.row, header.indent + 1, text, code(text))]
-        return Block(header, tuple(below), (header.row, last))
+        found = self._blocks.get(id(node))
+        if found is None:
+            first, behind = self._extent(node)
+            header = self._line(first)
+            below = [self._line(at) for at in range(first + 1, behind)]
+            if not below:  # def f(x): return x
+                text = self._draft.text(node.body)
+                below = [Line(header.row, header.indent + 1, text, code(text))]
+            found = self._blocks[id(node)] = Block(header, tuple(below), self.rows(node))
+        return found
+
+    def _indent(self, at: int) -> int:
+        whole, start = self._draft.whole, self._starts[self._draft.statements[at][0] - 1]
+        end = start
+        while whole[end : end + 1] in (" ", "\t", "\f"):
+            end += 1
+        lead = whole[start:end]
+        return len(lead) if "\t" not in lead and "\f" not in lead else len(lead.rpartition("\f")[2].expandtabs(8))
 
     def _line(self, at: int) -> Line:
         row, end_row = self._draft.statements[at]
         end = self._starts[end_row] if end_row < len(self._starts) else len(self._draft.whole)
         text = self._draft.whole[self._starts[row - 1] : end]
-        lead = text[: len(text) - len(text.lstrip(" \t\f"))]
-        indent = len(lead.rpartition("\f")[2].expandtabs(8))
-        return Line(row, indent, text, code(text))
+        return Line(row, self._indent(at), text, code(text))
 
     def read_elsewhere(self, block: Block, name: str, owner: str) -> bool:
         """Whether the file outside a class may read an attribute of its objects."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ _BASES = re.compile(
 )
 _RUNS = frozenset(("Sequential", "ModuleList", "LayerList", "SequentialCell", "HybridSequential"))
 _FIELDS = re.compile(r"(?:\w+\.)?(?:dataclass|define|frozen|attrs)|struct\.dataclass|Module")
+#: Methods that are given what a class is made with.
+_GIVEN = frozenset(("__init__", "__new__", "setup"))
 #: Words with which code says that it does not use what it accepts.
 _WAIVES = (
     r"ignore|unused|deprecat|no effect|not used|never used|unsupported|not supported|compat|placeholder|dummy|"
@@ -106,24 +109,30 @@ class Defs:
     def defs(self, draft: Draft, sites: Sequence[Site], swaps: Sequence[Swap]) -> Iterator[Def]:
         """The functions and classes, in source order, that stand in or around a class with a GELU, or replace one."""
         blocks = Blocks(draft)
-        rows = sorted({*(site.span.row for site in sites), *(swap.rows[0] for swap in swaps if swap.kind == "patch")})
-        rows += [swap.span.row for swap in swaps if swap.kind == "helper"]
+        rows = [site.span.row for site in sites]
+        rows += [swap.rows[0] for swap in swaps if swap.kind == "patch"]
+        rows = sorted((*rows, *(swap.span.row for swap in swaps if swap.kind == "helper")))
         for found in self._found:
-            block = blocks.of(found.node)
-            around = blocks.of(found.owner) if found.owner is not None else block
-            if any(around.rows[0] <= row <= around.rows[1] for row in rows):
-                told = _def(found, block, around, blocks, draft)
+            given = found.owner is not None and (found.node is found.owner or found.node.name.value in _GIVEN)
+            wraps = any(kind == "module" for _, _, kind in found.parameters)
+            wide = found.owner if found.owner is not None and (given or wraps) else found.node
+            first, last = blocks.rows(wide)
+            at = bisect_left(rows, first)
+            if at < len(rows) and rows[at] <= last:
+                told = _def(found, blocks, draft)
                 if told.parameters:
                     yield told
 
 
-def _def(found: _Found, block: Block, around: Block, blocks: Blocks, draft: Draft) -> Def:
+def _def(found: _Found, blocks: Blocks, draft: Draft) -> Def:
+    block = blocks.of(found.node)
+    around = blocks.of(found.owner) if found.owner is not None else block
     node, owner = found.node, found.owner
     kind = "function"
     if isinstance(node, ClassDef):
         kind = "fields"
     elif owner is not None:
-        kind = "init" if node.name.value in ("__init__", "setup", "__new__") else "method"
+        kind = "init" if node.name.value in _GIVEN else "method"
     bases = [last_name(base.value) for base in owner.bases] if owner is not None else []
     known = all(_BASES.fullmatch(base) for base in bases) and _RUNS.isdisjoint(bases)
     settings = [name.value for name, _, what in found.parameters if what == "settings"]
