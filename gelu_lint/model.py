@@ -293,7 +293,7 @@ class Def(NamedTuple):
     symbol      its dotted name; ``owner`` is the name of the class around, ``rows`` and ``owner_rows`` are where they
                 stand
     first       the name of its first parameter
-    decorators  the last names of its decorators, and of those of its class
+    decorators  the last names of the decorators of a function
     known_base  the class derives from nothing that may read its attributes
     keys        what is read of its settings, in the class
     sight       key or none: whether the class of the settings, in this file, has a key for the activation; read if the

@@ -405,7 +405,7 @@ def _done(task: _Task, data: bytes) -> _Done:
 
 def _judged(task: _Task, summary: FileSummary, source: Source | None = None) -> _Done:
     """What the rules make of the facts of a file; its text is read again where it is to be shown and not at hand."""
-    if not (summary.sites or summary.uses or summary.directives or summary.faults):
+    if not (summary.sites or summary.uses or summary.swaps or summary.directives or summary.faults):
         return _Done(None, summary=summary)
     from gelu_lint.engine import judge
 

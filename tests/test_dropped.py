@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
+from gelu_lint import cli
 from gelu_lint.engine import judge, summarise
 from gelu_lint.fixer import fix
 from gelu_lint.model import Project
@@ -219,6 +221,52 @@ LOST = {
                 return F.gelu(x)
         """,
         4,
+    ),
+    "a patched class that knows the name": (
+        """
+        class PatchedGELU(nn.Module):
+            def __init__(self, approximate="none"):
+                super().__init__()
+
+            def forward(self, input):
+                return F.gelu(input)
+
+            def __getattr__(self, name):
+                if name == "approximate":
+                    return "none"
+                raise AttributeError(name)
+
+        nn.GELU = PatchedGELU
+        """,
+        3,
+    ),
+    "a registered class": (
+        """
+        @ACTIVATIONS.register_module()
+        class Act(nn.Module):
+            def __init__(self, approximate="none"):
+                super().__init__()
+                self.approximate = approximate
+
+            def forward(self, x):
+                return F.gelu(x)
+        """,
+        4,
+    ),
+    "a Keras layer": (
+        """
+        class GeLU(tf.keras.layers.Layer):
+            def __init__(self, approximate=True, **kwargs):
+                super().__init__(**kwargs)
+                self.approximate = approximate
+
+            def call(self, inputs):
+                return 0.5 * inputs * (1.0 + tf.tanh(0.7978845608 * (inputs + 0.044715 * tf.pow(inputs, 3))))
+
+            def get_config(self):
+                return {**super().get_config(), "approximate": self.approximate}
+        """,
+        3,
     ),
     "act_layer": (
         """
@@ -658,6 +706,9 @@ KEPT = {
     "        super().__init__()\n"
     "        self.approximate = approximate\n        if OLD:\n            self.approximate = 'tanh'\n\n"
     "    def forward(self, x):\n        return F.gelu(x, approximate=self.approximate)\n",
+    "registered to a config": "class Act(nn.Module, ConfigMixin):\n    @register_to_config\n"
+    "    def __init__(self, approximate='none'):\n        super().__init__()\n\n    def forward(self, x):\n"
+    "        return F.gelu(x, approximate=self.config.approximate) + F.gelu(x)\n",
     "act_layer called": "class Mlp(nn.Module):\n    def __init__(self, act_layer=nn.GELU):\n"
     "        super().__init__()\n"
     "        self.act = act_layer()\n\n    def forward(self, x):\n        return self.act(x) + F.gelu(x)\n",
@@ -817,3 +868,11 @@ def test_no_argument_is_written_where_an_old_torch_lacks_it() -> None:
     source = decode("model.py", (HEAD + FIXES["implicit"][0]).encode())
     project = Project(declared=(("torch", (1, 10), None, True),))
     assert [f.fix for f in judge(summarise(source), project, ("GEL018",))] == [None]
+
+
+def test_a_patch_alone_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a file without any other GELU, and where a class takes over by two ways."""
+    path = tmp_path / "patch.py"
+    path.write_text(HEAD + "def quick(x):\n    return npu.quick_gelu(x)\n\n\nF.gelu = quick\n", encoding="utf-8")
+    assert cli.main(["check", "--select", "GEL018", "--output-format", "concise", str(path)]) == 1
+    assert f":{ROWS + 1}:5: GEL018" in capsys.readouterr().out

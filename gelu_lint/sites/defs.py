@@ -137,7 +137,7 @@ def _def(found: _Found, blocks: Blocks, draft: Draft) -> Def:
     known = all(_BASES.fullmatch(base) for base in bases) and _RUNS.isdisjoint(bases)
     settings = [name.value for name, _, what in found.parameters if what == "settings"]
     parameters = (_parameter(found, *parameter, block, around, blocks, draft) for parameter in found.parameters)
-    decorators = [d for n in (node, owner) if n is not None for d in n.decorators]
+    decorators = node.decorators if isinstance(node, FunctionDef) else ()
     return Def(
         kind,
         symbol((*found.path, node)),
@@ -206,7 +206,8 @@ def _fate(found: _Found, name: str, block: Block, around: Block, blocks: Blocks)
             return "overwritten", held, text
         return "read", "", ""
     if not loads:
-        in_class = owner is not None and found.node.name.value == "__init__" and around.reads_attribute(name)
+        # A decorator may keep what is given: @register_to_config.
+        in_class = owner is not None and bool(found.node.decorators) and around.reads_attribute(name)
         return ("read" if in_class else "unread"), "", ""
     stored = block.stores(name)
     if not stored or owner is None:
