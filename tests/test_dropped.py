@@ -783,6 +783,14 @@ KEPT = {
     "config without a key": "class Config:\n    hidden_size: int = 8\n    intermediate_size: int = 32\n\n\n"
     "class Mlp(nn.Module):\n    def __init__(self, config):\n        super().__init__()\n"
     "        self.fc1 = nn.Linear(config.hidden_size, config.intermediate_size)\n        self.act = nn.GELU()\n",
+    "config that refuses all others": "class Config:\n    hidden_size: int = 8\n    intermediate_size: int = 32\n"
+    "    hidden_act: str = 'gelu'\n\n    def check(self):\n        if self.hidden_act != 'gelu':\n"
+    "            raise ValueError(self.hidden_act)\n\n\nclass Mlp(nn.Module):\n    def __init__(self, config):\n"
+    "        super().__init__()\n        self.fc1 = nn.Linear(config.hidden_size, config.intermediate_size)\n"
+    "        self.act = nn.GELU()\n",
+    "config of another file, in a comment": "from .configuration import Config\n\n\nclass Mlp(nn.Module):\n"
+    "    def __init__(self, config: Config):\n        super().__init__()\n        # config.hidden_act is 'gelu'\n"
+    "        self.fc1 = nn.Linear(config.hidden_size, config.intermediate_size)\n        self.act = nn.GELU()\n",
     "config of another file": "from .configuration import Config\n\n\nclass Mlp(nn.Module):\n"
     "    def __init__(self, config: Config):\n        super().__init__()\n"
     "        self.fc1 = nn.Linear(config.hidden_size, config.intermediate_size)\n        self.act = nn.GELU()\n",

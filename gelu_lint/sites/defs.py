@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from gelu_lint.claims import chooses
@@ -41,6 +42,7 @@ _FIELD = re.compile(r"\b(\w+)\s*[:=](?!=)")
 _CLASSES = re.compile(
     r"^[ \t]*class[ \t]+(\w*(?:Config|Cfg|Args|Arguments|Params|Settings|Options|HParams)\w*)\b", re.MULTILINE
 )
+_COMMENT = re.compile(r"^[ \t]*#[^\n]*|#[^\n\"']*$", re.MULTILINE)
 _READS_KEY = re.compile(
     r"\w*(?:config|cfg|args|hparams)\.(?:hidden_act|hidden_activation|activation_function|activation_fn|act_fn|activation|"
     r"hidden_activation_fn|act_layer)\b"
@@ -252,17 +254,36 @@ def _sight(settings: Sequence[str], around: Block, block: Block, draft: Draft) -
     annotated = re.findall(rf"\b(?:{named})\s*:\s*[\"']?([\w.]+)", f"{block.header.text}\n{around.text}")
     defined = _CLASSES.findall(whole)
     wanted = [name for name in defined if name in annotated] if annotated else defined
-    for name in wanted:
-        body = re.search(rf"^([ \t]*)class[ \t]+{name}\b.*\n((?:(?:\1[ \t]+.*|[ \t]*)\r?\n?)*)", whole, re.MULTILINE)
-        if body is not None and any(chooses(word) in ("activation", "flavour") for word in _FIELD.findall(body[2])):
-            return "key"
+    bodies = [_body(name, whole) for name in wanted]
+    if any(_refuses(body) for body in bodies):
+        return "none"  # one activation is all that it accepts
+    if any(chooses(word) in ("activation", "flavour") for body in bodies for word in _FIELD.findall(body)):
+        return "key"
     if wanted:
         return "none"
-    if _READS_KEY.search(code(whole)):
+    if _READS_KEY.search(_COMMENT.sub("", code(whole))):
         return "read"
     for module, names in _IMPORTED.findall(whole) if annotated else ():
-        if any(re.search(rf"\b{re.escape(name)}\b", names) for name in annotated) and not module.startswith(
-            "transformers"
-        ):
+        known = module.startswith("transformers")
+        if not known and any(re.search(rf"\b{re.escape(name)}\b", names) for name in annotated):
             return "away"
     return ""
+
+
+def _body(name: str, whole: str) -> str:
+    """The body of the first class of a name, "" where it has none."""
+    rows = r"((?:(?:\1[ \t]+[^\n]*|[ \t\r]*)(?:\n|\Z))*)"
+    found = re.search(rf"^([ \t]*)class[ \t]+{name}\b[^\n]*\n{rows}", whole, re.MULTILINE)
+    return found[2] if found is not None else ""
+
+
+def _refuses(body: str) -> bool:
+    """Whether a class raises on any activation but some."""
+    rows = [row.strip() for row in body.split("\n")]
+    return any(
+        first.startswith("if ")
+        and "act" in first
+        and ("!=" in first or " not in " in first)
+        and second.startswith("raise")
+        for first, second in pairwise(rows)
+    )
