@@ -281,9 +281,10 @@ def _swapped(file: FileSummary, sites: Sequence[Site]) -> Iterator[Loss]:
             continue
         site = every.get(swap.span)
         if site is not None:
-            if site.given == "absent" and site.form in ("call", "partial") and site.flavour in _GELUS:
+            handed = site.spelling == "reference" and site.form == "table"
+            if site.given == "absent" and (site.form in ("call", "partial") or handed) and site.flavour in _GELUS:
                 row = callables()[site.callee]
-                text = f"{swap.subject}.approximate" if row.framework == "torch" else ""
+                text = f"{swap.subject}.approximate" if row.framework == "torch" and not handed else ""
                 message = (
                     f"{swap.subject} is a GELU whose approximate is lost: {site.written} computes "
                     f"{label(site.flavour)} in its place{_apart(site.flavour)}"

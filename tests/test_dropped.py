@@ -90,6 +90,12 @@ LOST = {
         """,
         2,
     ),
+    "a lambda": (
+        """
+        act = lambda x, approximate="none": F.gelu(x, approximate="none")
+        """,
+        2,
+    ),
     "another name": (
         """
         def block(x, w, gelu_approximate="tanh"):
@@ -481,6 +487,95 @@ LOST = {
         """,
         2,
     ),
+    "swap by a table of classes": (
+        """
+        REPLACE = {nn.ReLU: nn.ReLU, nn.GELU: nn.GELU}
+
+        def swap(model):
+            for name, child in model.named_children():
+                if type(child) in REPLACE:
+                    setattr(model, name, REPLACE[type(child)]())
+        """,
+        2,
+    ),
+    "swap by a table of classes of the file": (
+        """
+        class MyGELU(nn.Module):
+            def forward(self, x):
+                return F.gelu(x)
+
+        REPLACE = {nn.GELU: MyGELU}
+
+        def swap(model):
+            for name, child in model.named_children():
+                if type(child) in REPLACE:
+                    setattr(model, name, REPLACE[type(child)]())
+        """,
+        6,
+    ),
+    "swap by match": (
+        """
+        def swap(child):
+            match child:
+                case nn.GELU():
+                    return nn.GELU()
+        """,
+        5,
+    ),
+    "swap of the method of an object": (
+        """
+        def patch(model):
+            for m in model.modules():
+                if isinstance(m, nn.GELU):
+                    m.forward = lambda x: F.gelu(x)
+        """,
+        5,
+    ),
+    "a patch that is an object": (
+        """
+        class Mine(nn.Module):
+            def forward(self, x):
+                return kernel(x)
+
+        F.gelu = Mine()
+        """,
+        3,
+    ),
+    "a scripted patch": (
+        """
+        @torch.jit.script
+        def mine(x):
+            return kernel(x)
+
+        F.gelu = mine
+        """,
+        3,
+    ),
+    "overwritten under another name": (
+        """
+        class Act(nn.Module):
+            def __init__(self, approx="tanh"):
+                super().__init__()
+                self.approximate = "none"
+
+            def forward(self, x):
+                return F.gelu(x, approximate=self.approximate)
+        """,
+        3,
+    ),
+    "stored and overwritten": (
+        """
+        class Act(nn.Module):
+            def __init__(self, approximate="none"):
+                super().__init__()
+                self.approximate = approximate
+                self.approximate = "tanh"
+
+            def forward(self, x):
+                return F.gelu(x, approximate=self.approximate)
+        """,
+        3,
+    ),
     "functional for the module": (
         """
         def run(layer, x):
@@ -658,6 +753,7 @@ KEPT = {
     "    return F.gelu(x, approximate=mode)\n",
     "a default filled in": "def act(x, approximate=None):\n    approximate = approximate or 'tanh'\n"
     "    return F.gelu(x, approximate=approximate)\n",
+    "a lambda that reads it": "act = lambda x, approximate='none': F.gelu(x, approximate=approximate)\n",
     "by locals": "def act(x, approximate='none'):\n    return F.gelu(x) + log(locals())\n",
     "discarded": "def act(x, approximate='none'):\n    del approximate\n    return F.gelu(x)\n",
     "discarded by an underscore": "def act(x, approximate='none'):\n    _ = approximate\n    return F.gelu(x)\n",
@@ -736,6 +832,12 @@ KEPT = {
     "        if isinstance(child, nn.GELU):\n            new = nn.GELU()\n"
     "            new.approximate = child.approximate\n"
     "            setattr(model, name, new)\n",
+    "swap by a table that is handed the module": "REPLACE = {nn.GELU: nn.GELU}\n\n\n"
+    "def swap(m):\n    return REPLACE[type(m)](m.mode)\n",
+    "a table of costs": "COST = {nn.GELU: 8, nn.ReLU: 1}\n\n\ndef cost(m):\n    return COST[type(m)]\n",
+    "a default before it is overwritten": "class Act(nn.Module):\n    def __init__(self, approximate='none'):\n"
+    "        super().__init__()\n        log(approximate)\n        self.approximate = 'tanh'\n\n"
+    "    def forward(self, x):\n        return F.gelu(x, approximate=self.approximate)\n",
     "swap to another kind": "def swap(model):\n    for name, child in model.named_children():\n"
     "        if isinstance(child, nn.GELU):\n            setattr(model, name, nn.ReLU())\n",
     "swap from another kind": "def swap(model):\n    for name, child in model.named_children():\n"

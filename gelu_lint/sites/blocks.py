@@ -82,18 +82,24 @@ class Block(NamedTuple):
             found.append(held[1])
         return found
 
-    def overwrites(self, name: str) -> tuple[str, str]:
-        """The name or attribute of this name that is set to a literal whatever the parameter is, and the literal."""
+    def overwrites(self, name: str, also: str = "") -> tuple[str, str]:
+        """The name or attribute of this name that is set to a literal whatever the parameter is, and the literal.
+
+        ``also`` is a pattern of other attributes that count where the parameter is never loaded.
+        """
         if not self.below:
             return "", ""
         base = min(line.indent for line in self.below)
-        bound = re.compile(rf"\s*((?:self\._?)?{re.escape(name)})\s*(?::[^=]+)?=(?!=)\s*({_LITERAL})\s*(?:#.*)?$")
         loaded = {line.row for line in self.loads(name)}
+        names = re.escape(name) + (f"|{also}" if also and not loaded else "")
+        bound = re.compile(rf"\s*((?:self\._?)?(?:{names}))\s*(?::[^=]+)?=(?!=)\s*({_LITERAL})\s*(?:#.*)?$")
+        kept = re.compile(rf"\s*self\._?{re.escape(name)}\s*(?::[^=]+)?=\s*{re.escape(name)}\s*$")
         for line in self.below:
-            if line.row in loaded:
+            if line.row in loaded and not (kept.match(line.code) and line.indent == base):
                 break  # what it was is seen before
             found = bound.match(line.text)
-            if found is not None and line.indent == base:
+            bare = found is not None and found[1] == name
+            if found is not None and line.indent == base and not (bare and loaded and line.row > min(loaded)):
                 return found[1], found[2]
         return "", ""
 

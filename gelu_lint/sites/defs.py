@@ -11,13 +11,13 @@ from typing import NamedTuple
 from gelu_lint.claims import chooses
 from gelu_lint.facts.table import find
 from gelu_lint.lines import code
-from gelu_lint.model import Def, Parameter, Site, Swap
+from gelu_lint.model import Def, Parameter, Site, Span, Swap
 from gelu_lint.sites.blocks import Block, Blocks
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
-from gelu_lint.tree.nodes import AnnAssign, ClassDef, CSTNode, FunctionDef, Lambda, Name, Param
+from gelu_lint.tree.nodes import AnnAssign, Arg, Assign, ClassDef, CSTNode, FunctionDef, Lambda, Name, Param
 from gelu_lint.tree.walk import Moment, Walk
 
 #: Bases that read no attribute of what derives from them.
@@ -64,6 +64,8 @@ class Defs:
     def __init__(self, walk: Walk, names: Names) -> None:
         self._walk, self._names = walk, names
         self._found: list[_Found] = []
+        self._lambdas: list[tuple[Lambda, list[Param], str]] = []
+        self._calls: list[Name] = []
 
     def visit_FunctionDef(self, node: FunctionDef) -> None:
         every = [*node.params.posonly_params, *node.params.params, *node.params.kwonly_params]
@@ -76,6 +78,22 @@ class Defs:
         if chosen:
             first = every[0].name.value
             self._found.append(_Found(node, owner, tuple(chosen), tuple(self._walk.path), first))
+
+    def visit_Call(self, node: Call) -> None:
+        if isinstance(node.func, Name) and node.func.value[:1].isupper() and self._walk.path:
+            self._calls.append(node.func)
+
+    def visit_Lambda(self, node: Lambda) -> None:
+        # gelu = lambda x, approximate="none": F.gelu(x); in a table or call the signature may be laid down
+        if not isinstance(self._walk.path[-1], Assign):
+            return
+        unread = [
+            param
+            for param in (*node.params.params, *node.params.kwonly_params)
+            if chooses(param.name.value) == "flavour" and not _mentions(node.body, param.name.value)
+        ]
+        if unread:
+            self._lambdas.append((node, unread, symbol(self._walk.path)))
 
     def _kind(self, param: Param, moment: Moment) -> str:
         if param.annotation is not None:
@@ -107,6 +125,9 @@ class Defs:
                     yield from (node.name, node.body)
             for name, _, _ in found.parameters:
                 yield name
+        for function, unread, _ in self._lambdas:
+            yield function
+            yield from (param.name for param in unread)
 
     def defs(self, draft: Draft, sites: Sequence[Site], swaps: Sequence[Swap]) -> Iterator[Def]:
         """The functions and classes, in source order, that stand in or around a class with a GELU, or replace one."""
@@ -124,6 +145,38 @@ class Defs:
                 told = _def(found, blocks, draft)
                 if told.parameters:
                     yield told
+        for node, unread, around in self._lambdas:
+            span = draft.span(node)
+            at = bisect_left(rows, span.row)
+            if at < len(rows) and rows[at] <= span.end_row:
+                yield _lambda(node, unread, around, span, draft.statement(node), draft)
+
+
+def _lambda(
+    node: Lambda, unread: Sequence[Param], around: str, span: Span, statement: tuple[int, int], draft: Draft
+) -> Def:
+    rows = (span.row, span.end_row)
+    parameters = []
+    for param in unread:
+        known, value = literal(param.default) if param.default is not None else (False, None)
+        kind, at = chooses(param.name.value), draft.span(param.name)
+        row = Parameter(param.name.value, kind, at, draft.statement(param.name), known, value, "unread", "", "", False)
+        parameters.append(row)
+    return Def("lambda", around, "", span, statement, rows, rows, tuple(parameters), "", (), True, (), "", (), False)
+
+
+def _mentions(node: CSTNode, name: str) -> bool:
+    """Whether a name stands in an expression."""
+    waiting = [node]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Name) and item.value == name:
+            return True
+        if isinstance(item, Arg):
+            waiting.append(item.value)  # its keyword is no name
+        else:
+            waiting.extend(item.children)
+    return False
 
 
 def _def(found: _Found, blocks: Blocks, draft: Draft) -> Def:
@@ -201,12 +254,11 @@ def _fate(found: _Found, name: str, block: Block, around: Block, blocks: Blocks)
     if block.reads_all():
         return "read", "", ""
     loads = block.loads(name)
-    held, text = block.overwrites(name)
+    held, text = block.overwrites(name, r"approx\w*" if chooses(name) == "flavour" else "")
     if held:
-        bare = held.startswith("self.")
-        if (bare and not loads) or not bare:
-            return "overwritten", held, text
-        return "read", "", ""
+        kept = block.stores(name)  # and then written over
+        seen = bool(loads) and held.startswith("self.") and {f"self.{attribute}" for attribute in kept} != {held}
+        return ("read", "", "") if seen else ("overwritten", held, text)
     if not loads:
         # A decorator may keep what is given: @register_to_config.
         in_class = owner is not None and bool(found.node.decorators) and around.reads_attribute(name)

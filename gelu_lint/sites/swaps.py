@@ -16,6 +16,7 @@ from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import dotted, last_name, text_of
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
+    AnnAssign,
     Assign,
     Attribute,
     Call,
@@ -28,6 +29,8 @@ from gelu_lint.tree.nodes import (
     IfExp,
     IndentedBlock,
     Lambda,
+    Match,
+    MatchCase,
     Name,
     Raise,
     Return,
@@ -39,6 +42,8 @@ from gelu_lint.tree.walk import Moment, Walk
 
 _KEEPS = re.compile(r"(?i)approx")
 _ENDS = (Return, Raise)
+#: Decorators that leave the parameters as they are.
+_SAME = frozenset(("script", "compile", "wraps", "no_grad", "inference_mode", "staticmethod", "jit", "custom_jvp"))
 
 
 class _Found(NamedTuple):
@@ -80,6 +85,11 @@ class Swaps:
         if row is None or not row.keyword or (method != "") != (row.kind == "class" and method != ""):
             return
         made = self._defined(value, self._walk.moment)
+        if made is None and isinstance(value, Call):
+            held = self._defined(value.func, self._walk.moment)  # an object of a class
+            body = held.body.body if isinstance(held, ClassDef) else ()
+            own = [s for s in body if isinstance(s, FunctionDef) and s.name.value in ("forward", "__call__", "call")]
+            made = own[0] if own else None
         if made is not None:
             kind = "patch" if not method else "patched method"
             self._add(kind, row.name, at, value, made, row.keyword)
@@ -110,6 +120,11 @@ class Swaps:
 
     def visit_IfExp(self, node: IfExp) -> None:
         self._test(node, node.test)
+
+    def visit_MatchCase(self, node: MatchCase) -> None:
+        kind, match = getattr(node.pattern, "cls", None), self._walk.path[-1]
+        if kind is not None and isinstance(match, Match) and self._is_gelu(kind, self._walk.moment):
+            self._tests[id(node)] = dotted(match.subject)
 
     def _test(self, node: If | IfExp, test: CSTNode) -> None:
         subject = self._subject(test)
@@ -157,7 +172,7 @@ class Swaps:
 
     def _swapped(self, node: CSTNode) -> str:
         chain = [*self._walk.path, node]
-        start = max((i for i, a in enumerate(chain) if isinstance(a, (FunctionDef, Lambda))), default=0)
+        start = max((i for i, a in enumerate(chain) if isinstance(a, FunctionDef)), default=0)
         for parent, child in zip(chain[start:], chain[start + 1 :], strict=False):
             if id(parent) in self._tests and child is getattr(parent, "body", None):
                 return self._tests[id(parent)]
@@ -176,6 +191,16 @@ class Swaps:
             subject = params[0].name.value if params else ""
             if subject and subject not in _names_in(node.value.body):
                 self._add("swap", subject, node.value.body, node.value.body.func, None, "approximate")
+        elif isinstance(node.value, (Name, Attribute)) and self._is_gelu(node.key, self._walk.moment):
+            # {nn.GELU: Mine}, and then table[type(module)]()
+            made = self._defined(node.value, self._walk.moment)
+            above = self._walk.path[-2] if len(self._walk.path) > 1 else None
+            target: CSTNode | None = above.target if isinstance(above, AnnAssign) else None
+            if isinstance(above, Assign):
+                target = above.targets[0].target
+            table = last_name(target) if target is not None else ""
+            if table and (made is not None or self._is_gelu(node.value, self._walk.moment)):
+                self._add(f"table {table}", "the module", node.value, node.value, made, "approximate")
 
     # Helpers
 
@@ -240,12 +265,18 @@ class Swaps:
             span = draft.span(found.node)
             defined = found.defined.name if isinstance(found.defined, (FunctionDef, ClassDef)) else found.defined
             inside = any(rows[0] <= site.span.row <= rows[1] for site in sites)
-            if found.kind in ("swap", "helper") and span not in spans and not inside:
+            kind = found.kind
+            if kind.startswith("table "):
+                kind, table = "swap", kind.partition(" ")[2]
+                called = rf"\b{re.escape(table)}(?:\[[^\]\n]*\]|\.get\([^\n]*\))\(\s*\)"
+                if re.search(called, draft.whole) is None or _KEEPS.search(draft.whole):
+                    continue
+            if kind in ("swap", "helper") and span not in spans and not inside:
                 continue
-            if found.kind == "swap" and found.around is not None:
+            if kind == "swap" and found.around is not None:
                 keeps = any(_KEEPS.search(line.code) for line in blocks.of(found.around).below)
             yield Swap(
-                found.kind,
+                kind,
                 found.subject,
                 draft.text(found.made) if found.made is not None else "",
                 span,
@@ -263,8 +294,11 @@ def _accepts(node: FunctionDef | ClassDef | Lambda | None, keyword: str) -> bool
     if isinstance(node, ClassDef):
         own = [s for s in node.body.body if isinstance(s, FunctionDef) and s.name.value in ("__init__", "__new__")]
         return _accepts(own[0], keyword) if own else True
-    if node is None or (isinstance(node, FunctionDef) and node.decorators):
+    if node is None:
         return True
+    for decorator in node.decorators if isinstance(node, FunctionDef) else ():
+        if last_name(getattr(decorator.decorator, "func", decorator.decorator)) not in _SAME:
+            return True
     params = node.params
     names = {param.name.value for param in (*params.params, *params.kwonly_params)}
     return keyword in names or params.star_kwarg is not None
