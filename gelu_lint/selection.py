@@ -74,6 +74,7 @@ class Selection:
         self._wanted: dict[str, int] = {}
         self._aliases: set[tuple[int, int, str]] = set()
         self._given: set[str] = set()  # the names among them
+        self._made: set[str] = set()  # classes that take an activation and have a GELU by default
         self._words: dict[str, list[int]] | None = None  # where each word stands, once many are asked for
         self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
         self._queue: list[tuple[Cut, int, int]] = []  # lines whose names are to be followed
@@ -177,6 +178,27 @@ class Selection:
         self._choices(cut, i)
         self._give(cut, i, text, formula)
 
+    def _makers(self, name: str, header: str) -> None:
+        """Keep calls of a class with a GELU by default where an activation is taken and never mentioned again."""
+        if not name or name in self._made or not any(chooses(word) == "activation" for word in WORD.findall(header)):
+            return
+        self._made.add(name)
+        for found in re.finditer(rf"(?<![\w.]){re.escape(name)}\b", self._text):
+            place = self._place(found.start())
+            if place is None:
+                continue
+            cut, i = place
+            lines = cut.lines
+            for owner in lines.enclosing(i, classes=True):
+                below = lines.below(owner)
+                for j in below:
+                    if lines.scopes[j] != owner or lines.defines(j) != "__init__":
+                        continue
+                    taken = [word for word in {*WORD.findall(lines.text(j))} if chooses(word) == "activation"]
+                    if any(sum(k in below for k in lines.mentions[word]) == 1 for word in taken):
+                        self._keep(cut, i, HEADER)
+                        self._keep(cut, j, HEADER)
+
     def _choices(self, cut: Cut, i: int) -> None:
         """Keep what the classes around a line are given: the header of ``__init__``, and fields that choose."""
         lines = cut.lines
@@ -236,6 +258,8 @@ class Selection:
                 self._whole(cut, i)
             light = in_name or _used(code(text), _identifier(text, at))
             self._keep(cut, i, LIGHT if light else FULL)
+            if name == "__init__" and lines.scopes[i] >= 0:
+                self._makers(lines.defines(lines.scopes[i]), text)
         elif not in_name and len(lines.below(i)) <= _SHORT:
             self._whole(cut, i)
         elif not in_name:

@@ -650,6 +650,21 @@ LOST = {
         """,
         8,
     ),
+    "not handed on, with no GELU of its own": (
+        """
+        class Mlp(nn.Module):
+            def __init__(self, dim, activation=nn.GELU):
+                super().__init__()
+                self.fc1, self.act = nn.Linear(dim, dim), activation()
+
+        class Block(nn.Module):
+            def __init__(self, dim, act_layer=nn.ReLU):
+                super().__init__()
+                self.norm = nn.LayerNorm(dim)
+                self.mlp = Mlp(dim)
+        """,
+        8,
+    ),
     "config": (
         """
         class Mlp(nn.Module):

@@ -227,6 +227,22 @@ CASES = {
     "not handed on": "class A(nn.Module):\n    def __init__(self, act_layer=nn.GELU):\n        log(self)\n"
     "        self.act = act_layer()\n\n\nclass B(nn.Module):\n    def __init__(self, act_layer=nn.GELU):\n"
     "        log(self)\n        self.a = A()\n",
+    "not handed on by a class without a GELU": "class A(nn.Module):\n    def __init__(self, act_layer=nn.GELU):\n"
+    "        log(self)\n        self.act = act_layer()\n\n\nclass B(nn.Module):\n"
+    "    def __init__(self, act_layer=nn.ReLU, act=None):\n        log(self)\n        self.a = A(\n            1)\n"
+    "    def f(self):\n        return log(self)\n\n\nclass C(nn.Module):\n    def __init__(self, act_layer, x):\n"
+    "        log(act_layer)\n        self.a = A(1)\n",
+    "a lambda with a choice": "log(1)\ngelu = lambda x, approximate='none': F.gelu(x)\n",
+    "tables of classes": "class Own(nn.Module):\n    def forward(self, x):\n        log(x)\n"
+    "        return F.gelu(x)\n\n\n"
+    "SWAP = {nn.GELU: Own}\nSAME = {\n    nn.ReLU: nn.ReLU,\n    nn.GELU: nn.GELU,\n}\n\n\n"
+    "def swap(m):\n    log(m)\n    return SWAP[type(m)](), SAME.get(type(m))()\n",
+    "a match of classes": "def swap(m):\n    match m:\n        case nn.ReLU():\n            log(m)\n"
+    "            return m\n"
+    "        case nn.GELU():\n            log(m)\n            return nn.GELU()\n",
+    "a patch that is an object": "class Mine(nn.Module):\n    def forward(self, x):\n        log(x)\n"
+    "        return x\n\n\n"
+    "F.gelu = Mine()\n",
     "a choice in one row": "def f(x, approximate='none'): return F.gelu(x)\n\n\nclass A:\n"
     "    def __init__(self, approximate): self.approximate = approximate\n    def f(self, x): return F.gelu(x)\n",
     "quotes elsewhere": "A = ['a', 'b', 'c']\nB = f('a')\n\n\ndef f(x):\n    return F.gelu(x)\n",

@@ -28,6 +28,7 @@ _TELLS = frozenset(
 #: What reads every name at once.
 _ALL = re.compile(r"\blocals\s*\(|\bvars\s*\(|\beval\s*\(|\bexec\s*\(|__dict__|save_hyperparameters|getfullargspec")
 _CONSTANTS = re.compile(r"\s*__(?:constants|slots|all|annotations)__\b")
+_CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\(")
 _LITERAL = r"""(?:[rRuU]?"[^"\\\n]*"|[rRuU]?'[^'\\\n]*'|True|False|[-+]?\d[\w.]*)"""
 
 
@@ -126,10 +127,9 @@ class Block(NamedTuple):
         called = re.compile(rf"(?<!\w){re.escape(name)}\s*(?:\.forward\s*)?\(")
         return any(called.search(line.code) for line in self.below)
 
-    def calls(self, word: re.Pattern[str]) -> tuple[str, ...]:
-        """The plain names in it that match ``word`` and are called."""
-        found = (name for line in self.below for name in re.findall(r"(?<![\w.])([A-Za-z_]\w*)\s*\(", line.code))
-        return tuple(sorted({name for name in found if word.search(name)}))
+    def calls(self) -> tuple[str, ...]:
+        """The plain names in it that are called."""
+        return tuple(sorted({name for line in self.below for name in _CALLED.findall(line.code)}))
 
 
 class Blocks:

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from gelu_lint.claims import chooses
 from gelu_lint.facts.table import find
-from gelu_lint.lines import code
+from gelu_lint.lines import WORD, code
 from gelu_lint.model import Def, Parameter, Site, Span, Swap
 from gelu_lint.sites.blocks import Block, Blocks
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
-from gelu_lint.tree.nodes import AnnAssign, Arg, Assign, ClassDef, CSTNode, FunctionDef, Lambda, Name, Param
+from gelu_lint.tree.nodes import AnnAssign, Arg, Assign, Call, ClassDef, CSTNode, FunctionDef, Lambda, Name, Param
 from gelu_lint.tree.walk import Moment, Walk
 
 #: Bases that read no attribute of what derives from them.
@@ -35,7 +35,6 @@ _WAIVES = (
 )
 _UNUSED = re.compile(r"unused-argument|\bARG00\d\b|unused-variable")
 _DIRECTIVE = re.compile(r"#[^\n]*\b(?:gelu-lint|GEL\d*)\b[^\n]*")
-_WORD = re.compile(r"\w+")
 _APPROXIMATES = re.compile(r"""\._?approx|["']_?approx\w*["']""")
 _FIELD = re.compile(r"\b(\w+)\s*[:=](?!=)")
 
@@ -125,6 +124,7 @@ class Defs:
                     yield from (node.name, node.body)
             for name, _, _ in found.parameters:
                 yield name
+        yield from self._calls
         for function, unread, _ in self._lambdas:
             yield function
             yield from (param.name for param in unread)
@@ -135,21 +135,44 @@ class Defs:
         rows = [site.span.row for site in sites]
         rows += [swap.rows[0] for swap in swaps if swap.kind == "patch"]
         rows = sorted((*rows, *(swap.span.row for swap in swaps if swap.kind == "helper")))
+        makers = {_maker(site) for site in sites}
+        made = sorted(draft.span(call).row for call in self._calls if call.value in makers)
         for found in self._found:
             given = found.owner is not None and (found.node is found.owner or found.node.name.value in _GIVEN)
             wraps = any(kind == "module" for _, _, kind in found.parameters)
             wide = found.owner if found.owner is not None and (given or wraps) else found.node
             first, last = blocks.rows(wide)
-            at = bisect_left(rows, first)
-            if at < len(rows) and rows[at] <= last:
+            near = _any_between(rows, first, last)
+            if near or (given and _any_between(made, first, last) and _only_named(found, blocks)):
                 told = _def(found, blocks, draft)
                 if told.parameters:
                     yield told
         for node, unread, around in self._lambdas:
             span = draft.span(node)
-            at = bisect_left(rows, span.row)
-            if at < len(rows) and rows[at] <= span.end_row:
+            if _any_between(rows, span.row, span.end_row):
                 yield _lambda(node, unread, around, span, draft.statement(node), draft)
+
+
+def _any_between(rows: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of the sorted ``rows`` lies there."""
+    at = bisect_left(rows, first)
+    return at < len(rows) and rows[at] <= last
+
+
+def _maker(site: Site) -> str:
+    """The class whose constructor takes an activation and has a GELU as its default, "" for other sites."""
+    owner, _, function = site.symbol.rpartition(".")
+    maker = site.form == "default" and function == "__init__" and chooses(site.key) == "activation"
+    return owner.rpartition(".")[2] if maker else ""
+
+
+def _only_named(found: _Found, blocks: Blocks) -> bool:
+    """Whether one line of a class alone, the header of its constructor, mentions an activation that it takes."""
+    if not isinstance(found.node, FunctionDef) or found.owner is None or found.node.name.value != "__init__":
+        return False
+    below = blocks.of(found.owner).below
+    names = [name.value for name, _, kind in found.parameters if kind == "activation"]
+    return any(sum(name in WORD.findall(line.text) for line in below) == 1 for name in names)
 
 
 def _lambda(
@@ -207,7 +230,7 @@ def _def(found: _Found, blocks: Blocks, draft: Draft) -> Def:
         known,
         _keys(settings, around),
         _sight(settings, around, block, draft) if settings else "",
-        around.calls(_WORD),
+        around.calls(),
         any(_APPROXIMATES.search(line.text) for line in around.below),
     )
 
