@@ -82,6 +82,8 @@ def _fixed(site: Site, *, chosen: bool = False) -> bool:
         or is_backward(site.symbol)
     ):
         return False
+    if site.guard not in ("", "raises"):
+        return False  # it stands in for what may be missing
     if site.formula is not None and (site.formula.kernel or (site.formula.several and not chosen)):
         return False
     return site.given in ("absent", "literal", "constant", "fixed")

@@ -597,6 +597,18 @@ LOST = {
         """,
         3,
     ),
+    "wrapper of that name": (
+        """
+        class QuantGELU(nn.Module):
+            def __init__(self, gelu: nn.GELU):
+                super().__init__()
+                self.gelu = gelu
+
+            def forward(self, x):
+                return self.quant(F.gelu(x))
+        """,
+        3,
+    ),
     "wrapper by assertion": (
         """
         class QuantGELU(nn.Module):
@@ -875,6 +887,11 @@ KEPT = {
     "counted": "def count(model):\n    return sum(isinstance(m, nn.GELU) for m in model.modules())\n",
     "wrapper that runs it": "class Q(nn.Module):\n    def __init__(self, orig: nn.GELU):\n        super().__init__()\n"
     "        self.orig = orig\n\n    def forward(self, x):\n        return self.orig(x) - F.gelu(x)\n",
+    "wrapper that runs it by forward": "class Q(nn.Module):\n    def __init__(self, orig: nn.GELU):\n"
+    "        super().__init__()\n        self.fn = orig\n\n    def forward(self, x):\n"
+    "        return self.fn.forward(x) - F.gelu(x)\n",
+    "stands in for what is missing": "try:\n    from torch.nn.functional import gelu\nexcept ImportError:\n\n"
+    "    def gelu(x, approximate='none'):\n        return 0.5 * x * (1.0 + torch.erf(x / 1.4142135623730951))\n",
     "wrapper that asks it": "class Q(nn.Module):\n    def __init__(self, orig: nn.GELU):\n        super().__init__()\n"
     "        self.mode = orig.approximate\n\n    def forward(self, x):\n"
     "        return F.gelu(x, approximate=self.mode)\n",

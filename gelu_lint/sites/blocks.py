@@ -123,8 +123,9 @@ class Block(NamedTuple):
         return False
 
     def runs(self, name: str) -> bool:
-        """Whether something of this name is called, or handed on as the only argument of a call."""
-        called = re.compile(rf"(?<!\w){re.escape(name)}\s*(?:\.forward\s*)?\(")
+        """Whether what a name or an attribute of ``self`` (with its dot) holds is called."""
+        before = r"(?<!\w)self" if name.startswith(".") else r"(?<![\w.])"
+        called = re.compile(rf"{before}{re.escape(name)}\s*(?:\.forward\s*)?\(")
         return any(called.search(line.code) for line in self.below)
 
     def calls(self) -> tuple[str, ...]:

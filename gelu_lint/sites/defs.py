@@ -254,7 +254,9 @@ def _parameter(
     fate, held, text = "read", "", ""
     if kind in ("flavour", "activation"):
         fate, held, text = _fate(found, word, block, around, blocks)
-    elif kind == "module" and not any(around.runs(held) for held in (word, *block.stores(word))):
+    elif kind == "module" and not any(
+        around.runs(held) for held in (word, *(f".{attribute}" for attribute in block.stores(word)))
+    ):
         fate = "unread"
     waived = fate != "read" and _waived(word, block, around)
     span, statement = draft.span(name), draft.statement(name)
