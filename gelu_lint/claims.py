@@ -294,3 +294,26 @@ _SHUNNED = re.compile(
 def shuns_built_in(text: str) -> bool:
     """Whether a docstring says why the built-in GELU is not used."""
     return bool(_SHUNNED.search(text[:2000]))
+
+
+_FLAVOUR_CHOICE = re.compile(
+    r"(?:gelu_)?(?:approx|approximate|approximation)(?:_gelu|_mode|_type|_method)?|"
+    r"(?:use_)?(?:tanh|approx|approximate|fast|exact)_gelu|"
+    r"gelu_(?:approx|approximate|approximation|type|variant|mode|kind|flavou?r|tanh|exact|impl)"
+)
+_ACTIVATION_CHOICE = re.compile(
+    r"(?:(?:hidden|mlp|ffn|ff|inner|intermediate|feed_?forward|layer|block|encoder|decoder|default|transformer)_)?"
+    r"(?:act|activation|nonlinearity|non_linearity|nonlin)"
+    r"(?:_?(?:layer|fn|func|function|cls|class|type|name|module|str|string))?"
+)
+_SETTINGS = re.compile(r"(?:\w+_)?(?:config|cfg)|(?:model_|transformer_)?args|hparams|hps|conf")
+
+
+@lru_cache(maxsize=1024)
+def chooses(name: str) -> str:
+    """What a parameter of this name chooses: "flavour" of a GELU, "activation", "settings" (many things), or ""."""
+    if _FLAVOUR_CHOICE.fullmatch(name):
+        return "flavour"
+    if _ACTIVATION_CHOICE.fullmatch(name):
+        return "activation"
+    return "settings" if _SETTINGS.fullmatch(name) else ""

@@ -97,6 +97,7 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     from gelu_lint.sites.backwards import Backwards
     from gelu_lint.sites.calls import Calls
     from gelu_lint.sites.choices import Choices
+    from gelu_lint.sites.defs import Defs
     from gelu_lint.sites.draft import Draft
     from gelu_lint.sites.formulas import Formulas
     from gelu_lint.sites.fused import Fused
@@ -106,6 +107,7 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     from gelu_lint.sites.keeps import Keeps
     from gelu_lint.sites.layers import Layers
     from gelu_lint.sites.masks import Masks
+    from gelu_lint.sites.swaps import Swaps
     from gelu_lint.sites.tables import Tables
     from gelu_lint.sites.tails import Tails
     from gelu_lint.tree.names import Names
@@ -126,7 +128,8 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
         fused, choices = Fused(walk, names), Choices(walk, names, calls, formulas)
         gates = Gates(walk, names, calls, formulas, choices)
         typing = (calls, absences, formulas, impostors, backwards)
-        visitors = (*typing, halves, tails, tables, fused, choices, gates, *rare)
+        defs, swaps = Defs(walk, names), Swaps(walk, names)
+        visitors = (*typing, halves, tails, tables, fused, choices, gates, defs, swaps, *rare)
         walk.run(visitors)
         wanted = [node for visitor in visitors for node in visitor.nodes()]
         placed = offsets(module, wanted, text) if wanted else {}
@@ -156,6 +159,8 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     bound = tuple(Bound(name, target) for name, target in at_hand)
     summary = summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)), contexts=contexts)
+    swapped = tuple(swaps.swaps(draft, sites))
+    summary = summary._replace(defs=tuple(defs.defs(draft, sites, swapped)), swaps=swapped)
     return summary._replace(held=held, masks=tuple(masks.masks(draft)), choices=chosen)
 
 

@@ -389,6 +389,83 @@ class Fault(NamedTuple):
     message: str
 
 
+class Parameter(NamedTuple):
+    """A parameter, or a field of a dataclass or Flax module, by which somebody chooses a GELU.
+
+    kind     flavour (``approximate``), activation (``act_layer``), settings (``config``) or module (a GELU to wrap)
+    default  its default, if that is a literal (``literal``)
+    fate     read; unread (nothing loads it, or calls the module); stored (only kept as the attribute ``held``, which
+             nothing reads); or overwritten (``held``, of its name, is set to the literal ``text`` instead)
+    waived   the text around it says that it is ignored
+    """
+
+    name: str
+    kind: str
+    span: Span
+    statement: tuple[int, int]
+    literal: bool
+    default: Value
+    fate: str
+    held: str
+    text: str
+    waived: bool
+
+
+class Def(NamedTuple):
+    """A function or class whose callers choose a GELU, as far as the choice goes.
+
+    kind        function, method, init, fields (of a dataclass or Flax module) or lambda
+    symbol      its dotted name; ``owner`` is the name of the class around, ``rows`` and ``owner_rows`` are where they
+                stand
+    first       the name of its first parameter
+    decorators  the last names of the decorators of a function
+    known_base  the class derives from nothing that may read its attributes
+    keys        what is read of its settings, in the class
+    sight       key or none: whether the class of the settings, in this file, has a key for the activation; read if the
+                file reads one elsewhere; away if the class comes from a file that nothing is known of; else ""
+    calls       names in the class (or function) that are called
+    approximates  an attribute such as ``.approximate`` is read in the class (or function)
+    """
+
+    kind: str
+    symbol: str
+    owner: str
+    span: Span
+    statement: tuple[int, int]
+    rows: tuple[int, int]
+    owner_rows: tuple[int, int]
+    parameters: tuple[Parameter, ...]
+    first: str
+    decorators: tuple[str, ...]
+    known_base: bool
+    keys: tuple[str, ...]
+    sight: str
+    calls: tuple[str, ...]
+    approximates: bool
+
+
+class Swap(NamedTuple):
+    """Something takes the place of a GELU.
+
+    kind      patch (``subject`` is the public name that ``made`` is bound to), swap (``subject`` is what a branch has
+              found to be a GELU, and ``made`` stands there) or helper (``made`` computes for the class ``subject``)
+    made      what takes its place, as written; if this file defines it, ``rows`` says where and ``named`` is its name
+    accepts   whether it takes the argument that chooses
+    keeps     the choice of what it replaces is looked at
+    """
+
+    kind: str
+    subject: str
+    made: str
+    span: Span
+    statement: tuple[int, int]
+    symbol: str
+    rows: tuple[int, int]
+    named: Span
+    accepts: bool
+    keeps: bool
+
+
 class FileSummary(NamedTuple):
     """All that rules and fixes may know of one file.
 
@@ -413,6 +490,8 @@ class FileSummary(NamedTuple):
     held: tuple[Held, ...] = ()
     masks: tuple[Mask, ...] = ()
     choices: tuple[Choice, ...] = ()
+    defs: tuple[Def, ...] = ()
+    swaps: tuple[Swap, ...] = ()
 
 
 class Project(NamedTuple):

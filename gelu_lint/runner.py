@@ -465,8 +465,8 @@ def _judged(
     task: _Task, summary: FileSummary, source: Source | None = None, across: Sequence[Finding] | None = None
 ) -> _Done:
     """What the rules make of the facts of a file; its text is read again where it is to be shown and not at hand."""
-    facts = (summary.sites, summary.uses, summary.directives, summary.faults, summary.held, summary.masks)
-    if not any(facts) and not across:
+    facts = (summary.sites, summary.uses, summary.swaps, summary.directives, summary.faults, summary.held)
+    if not any(facts) and not summary.masks and not across:
         return _Done(None, summary=summary)
     from gelu_lint.engine import judge
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
 
-from gelu_lint.claims import backward, claim, claim_of_text, one_way, says_glu
+from gelu_lint.claims import backward, chooses, claim, claim_of_text, one_way, says_glu
 from gelu_lint.cut import (
     ASKS,
     FULL,
@@ -37,6 +37,11 @@ _SHORT = 20
 _BY_ERF = re.compile(r"\bndtr\(|\bnorm\.cdf\(")
 _NUMBERS = (".0447", "0.4471", "1.702", "erf(", "erfc(")
 _BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
+#: Methods that are given what a class is made with.
+_GIVEN = frozenset(("__init__", "__new__", "setup"))
+_FIELD = re.compile(r"\s*(\w+)\s*:")
+#: A GELU of somebody else that is replaced.
+_REPLACED = re.compile(r"(?<!\bself)\.(?:gelu_?|GELU)(?:\.\w+)?\s*=(?!=)")
 _STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
 #: A line that is nothing but a string, and perhaps a comment.
 _ALONE = re.compile(rf"\s*[rRbBuU]{{0,2}}(?!\#)(?:{SILENT.pattern})\s*(?:\#[^\n]*)?\s*", re.DOTALL | re.VERBOSE)
@@ -110,6 +115,7 @@ class Selection:
         self._wanted: dict[str, int] = {}
         self._aliases: set[tuple[int, int, str]] = set()
         self._given: set[str] = set()  # the names among them
+        self._made: set[str] = set()  # classes that take an activation and have a GELU by default
         self._words: dict[str, list[int]] | None = None  # where each word stands, once many are asked for
         self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
         self._queue: list[tuple[Cut, int, int]] = []  # lines whose names are to be followed
@@ -306,13 +312,15 @@ class Selection:
         else:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
             light = light or (bool(quiet) and _OPTION.search(text[:inside]) is not None)
-            self._keep(cut, i, FULL if _KEEPS.match(word) else LIGHT if light else SEED)
+            full = _KEEPS.match(word) or (light and _REPLACED.search(text))
+            self._keep(cut, i, FULL if full else LIGHT if light else SEED)
             if word and self._scripts and (targets(text) or ((), ()))[1]:
                 self._owner(cut, i)
         if quiet and _BY_PART.search(text):
             self._before(cut, i)
         if not quiet and cut.kept.get(i, HEADER) > HEADER:
             self._gates(cut, i, text)
+        self._choices(cut, i)
         self._give(cut, i, text, formula)
 
     def _owner(self, cut: Cut, i: int) -> None:
@@ -457,6 +465,41 @@ class Selection:
                 if any(devices.ASKS.search(text) for text in simple):
                     self._want(name, FULL)
 
+    def _makers(self, name: str, header: str) -> None:
+        """Keep calls of a class with a GELU by default where an activation is taken and never mentioned again."""
+        if not name or name in self._made or not any(chooses(word) == "activation" for word in WORD.findall(header)):
+            return
+        self._made.add(name)
+        for found in re.finditer(rf"(?<![\w.]){re.escape(name)}\b", self._text):
+            place = self._place(found.start())
+            if place is None:
+                continue
+            cut, i = place
+            lines = cut.lines
+            for owner in lines.enclosing(i, classes=True):
+                below = lines.below(owner)
+                for j in below:
+                    if lines.scopes[j] != owner or lines.defines(j) != "__init__":
+                        continue
+                    taken = [word for word in {*WORD.findall(lines.text(j))} if chooses(word) == "activation"]
+                    if any(sum(k in below for k in lines.mentions[word]) == 1 for word in taken):
+                        self._keep(cut, i, HEADER)
+                        self._keep(cut, j, HEADER)
+
+    def _choices(self, cut: Cut, i: int) -> None:
+        """Keep what the classes around a line are given: the header of ``__init__``, and fields that choose."""
+        lines = cut.lines
+        for owner in lines.enclosing(i, classes=True):
+            if owner in cut.chosen:
+                continue
+            cut.chosen.add(owner)
+            for j in lines.below(owner):
+                if lines.scopes[j] != owner:
+                    continue
+                field = _FIELD.match(lines.text(j)) if lines.logical[j].word not in ("def", "class", "@") else None
+                if lines.defines(j) in _GIVEN or (field is not None and chooses(field[1])):
+                    self._keep(cut, j, HEADER)
+
     def _quiet(self, cut: Cut, i: int, text: str, at: int) -> str:
         """The comment or string that an offset in a line stands in, "" where it is code."""
         if i not in cut.quiet:
@@ -501,6 +544,8 @@ class Selection:
                 self._whole(cut, i)
             light = in_name or _used(code(text), _identifier(text, at))
             self._keep(cut, i, LIGHT if light else FULL)
+            if name == "__init__" and lines.scopes[i] >= 0:
+                self._makers(lines.defines(lines.scopes[i]), text)
         elif not in_name and len(lines.below(i)) <= _SHORT:
             self._whole(cut, i)
         elif not in_name:

@@ -28,7 +28,8 @@ CODES = tuple(rule.code for rule in all_rules())
 def facts(summary: FileSummary) -> set[object]:
     """What rules see and say. What makes a file run in half precision counts only where it changes a finding."""
     found = (finding for finding in judge(summary, Project(), CODES) if finding.code != "GEL900")
-    return {*summary.sites, *summary.uses, *found}
+    facts = (*summary.sites, *summary.uses, *summary.defs, *summary.swaps, *summary.held, *summary.masks)
+    return {*facts, *summary.choices, *found}
 
 
 def differences(path: Path) -> Iterator[str]:

@@ -62,6 +62,8 @@ def check(data: bytes, path: str = "model.py") -> FileSummary:
         part, whole = near(summarise(source), source), near(summarise(source, complete=True), source)
     assert part.sites == whole.sites
     assert part.uses == whole.uses
+    assert part.defs == whole.defs
+    assert part.swaps == whole.swaps
     assert part.import_at == whole.import_at
     assert {*part.faults} <= {*whole.faults}
     for policy in ("", "tanh"):
@@ -248,6 +250,56 @@ CASES = {
     "    return F.gelu(h)\n",
     "before the split": "class GLU:\n    def f(self, x):\n        h = F.gelu(x)\n        a, b = h.chunk(2, -1)\n"
     "        return a * b\n",
+    "a choice that only some lines mention": "class A(nn.Module):\n    def __init__(self, approximate='none'):\n"
+    "        log(self)\n        self.approximate = approximate\n        log(self)\n    def forward(self, x):\n"
+    "        log(x)\n        return F.gelu(x)\n    def show(self):\n        log(self)\n",
+    "a choice that is read far away": "class A(nn.Module):\n    def __init__(self, approximate='none'):\n"
+    "        self.mode = approximate\n    def forward(self, x):\n        return F.gelu(x)\n    def show(self):\n"
+    "        log(self)\n        log(self.mode)\n",
+    "a field that chooses": "class A(nn.Module):\n    dim: int\n    approximate: bool = True\n    def f(self, x):\n"
+    "        log(x)\n        return F.gelu(x)\n",
+    "settings": "class A(nn.Module):\n    def __init__(self, config):\n        log(config)\n"
+    "        self.fc = nn.Linear(config.hidden_size, config.ffn_dim)\n    def forward(self, x):\n"
+    "        return F.gelu(self.fc(x))\n    def size(self):\n        return self.config.hidden_act\n",
+    "settings and a helper": "class Config:\n    hidden_act: str = ''\n\n\ndef geglu(x):\n    log(x)\n"
+    "    return x * F.gelu(x)\n\n\nclass A(nn.Module):\n    def __init__(self, config: Config):\n        log(config)\n"
+    "        self.fc = nn.Linear(config.hidden_size, config.ffn_dim)\n    def forward(self, x):\n"
+    "        log(x)\n        return geglu(self.fc(x))\n",
+    "a patch": "def mine(x):\n    log(x)\n    return x\n\n\nclass Mine(nn.Module):\n    def __init__(self):\n"
+    "        log(self)\n\n\nF.gelu = mine\nnn.GELU = Mine\n",
+    "a patch by setattr": "def mine(x):\n    log(x)\n    return x\n\n\nsetattr(F, 'gelu', mine)\n",
+    "a swap": "class Own(nn.Module):\n    def forward(self, x):\n        log(x)\n        return F.gelu(x)\n\n\n"
+    "def swap(model):\n    log(model)\n    for name, m in model.named_children():\n"
+    "        if not isinstance(m, nn.GELU):\n            log(m)\n            continue\n        log(name)\n"
+    "        setattr(model, name, nn.GELU())\n    for name, m in model.named_children():\n"
+    "        if type(m) is nn.GELU:\n            log(name)\n            setattr(model, name, Own())\n",
+    "a swap that keeps": "def swap(model):\n    for name, m in model.named_children():\n"
+    "        if isinstance(m, nn.GELU):\n            new = nn.GELU()\n            setattr(model, name, new)\n"
+    "        log(m.approximate)\n",
+    "a wrapper": "class A(nn.Module):\n    def __init__(self, orig: nn.GELU, other):\n        log(orig)\n"
+    "        assert isinstance(other, nn.GELU)\n        self.orig = orig\n    def forward(self, x):\n"
+    "        return F.gelu(x)\n    def g(self, x):\n        return self.orig(x)\n",
+    "not handed on": "class A(nn.Module):\n    def __init__(self, act_layer=nn.GELU):\n        log(self)\n"
+    "        self.act = act_layer()\n\n\nclass B(nn.Module):\n    def __init__(self, act_layer=nn.GELU):\n"
+    "        log(self)\n        self.a = A()\n",
+    "not handed on by a class without a GELU": "class A(nn.Module):\n    def __init__(self, act_layer=nn.GELU):\n"
+    "        log(self)\n        self.act = act_layer()\n\n\nclass B(nn.Module):\n"
+    "    def __init__(self, act_layer=nn.ReLU, act=None):\n        log(self)\n        self.a = A(\n            1)\n"
+    "    def f(self):\n        return log(self)\n\n\nclass C(nn.Module):\n    def __init__(self, act_layer, x):\n"
+    "        log(act_layer)\n        self.a = A(1)\n",
+    "a lambda with a choice": "log(1)\ngelu = lambda x, approximate='none': F.gelu(x)\n",
+    "tables of classes": "class Own(nn.Module):\n    def forward(self, x):\n        log(x)\n"
+    "        return F.gelu(x)\n\n\n"
+    "SWAP = {nn.GELU: Own}\nSAME = {\n    nn.ReLU: nn.ReLU,\n    nn.GELU: nn.GELU,\n}\n\n\n"
+    "def swap(m):\n    log(m)\n    return SWAP[type(m)](), SAME.get(type(m))()\n",
+    "a match of classes": "def swap(m):\n    match m:\n        case nn.ReLU():\n            log(m)\n"
+    "            return m\n"
+    "        case nn.GELU():\n            log(m)\n            return nn.GELU()\n",
+    "a patch that is an object": "class Mine(nn.Module):\n    def forward(self, x):\n        log(x)\n"
+    "        return x\n\n\n"
+    "F.gelu = Mine()\n",
+    "a choice in one row": "def f(x, approximate='none'): return F.gelu(x)\n\n\nclass A:\n"
+    "    def __init__(self, approximate): self.approximate = approximate\n    def f(self, x): return F.gelu(x)\n",
     "quotes elsewhere": "A = ['a', 'b', 'c']\nB = f('a')\n\n\ndef f(x):\n    return F.gelu(x)\n",
 }
 
@@ -498,6 +550,9 @@ LINES = [
         "x = U",
         "return U, N",
     ),
+    *("self.approximate = approximate", "act_layer: str = V", "self.approximate = 'tanh'", "setattr(N, 'gelu', N)"),
+    *("self.A = N", "log(N.approximate)", "x = self.approximate", "x = config.ffn_dim", "x = self.config.hidden_act"),
+    *("N.forward = N", "x = act_layer(y)", "N = N()", "approximate = 'tanh'", "return N()"),
     *(
         "z = 1",
         "print('nothing')",
@@ -546,6 +601,17 @@ HEADERS = [
         "def outer():",
         "@staticmethod\ndef fI(x):",
         "@torch.jit.script\ndef fI(x):",
+    ),
+    *(
+        "def __init__(self, config):",
+        "def __init__(self, approximate='none', act_layer=V):",
+        "if isinstance(N, nn.GELU):",
+    ),
+    *(
+        "if not isinstance(N, nn.GELU):",
+        "if type(N) is G:",
+        "def fI(orig: nn.GELU, activation=None):",
+        "class CI(fnn.Module):",
     ),
     *("@register('gelu')\ndef fI(x):", "@property\ndef gelu(self):", "@N\nclass CI:", "def fI(x, approximate='tanh'):"),
 ]

@@ -136,7 +136,7 @@ ONE_CODE = [
     (f"import tensorflow as tf\n\n\ndef gelu(x):\n    return {ERF.replace('torch', 'tf')}\n", ["GEL006"]),
     (f"def f(x):\n    return {TANH.replace('0.0447', '0.447')}\n\n\ndef gelu(x):\n    return f(x)\n", ["GEL014"]),
     (f"def forward(x, gelu):\n    h = {ERF}\n    return h @ gelu\n", ["GEL012"]),
-    (f"def gelu(x):\n    return {ERF}\n\n\nF.gelu = gelu\n", []),
+    (f"def gelu(x):\n    return {ERF}\n\n\nF.gelu = gelu\n", ["GEL018"]),
     (f'def gelu(x):\n    """Using F.gelu yields subtly wrong results."""\n    return {ERF}\n', []),
 ]
 

@@ -20,6 +20,7 @@ FEWER: dict[str, tuple[int, str]] = {  # code: (rows, why there are no 30)
     "GEL017": (17, _RARE),
     "GEL019": (0, "none in 559 packages and 282 public excerpts"),
     "GEL032": (0, "none in 559 packages and 282 public excerpts"),
+    "GEL018": (16, _RARE),
     "GEL021": (5, _RARE),
     "GEL022": (20, _RARE),
     "GEL030": (0, "no package among them hands a tanh module to an encoder layer; to decoder layers several do"),

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gelu_lint.dropped import kept
 from gelu_lint.facts.table import callables
 from gelu_lint.fixes import can_choose, default_of, insert, overruled, spell, why_not
 from gelu_lint.misuse import misuse
@@ -31,6 +32,7 @@ from gelu_lint.rule import Rule, bad, good, report
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
+    elsewhere = kept(file)
     for site in file.sites:
         if site.form not in ("call", "partial", "super") or site.given != "absent" or misuse(site) is not None:
             continue
@@ -41,7 +43,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         delta = between(row.flavour, flavour).size
         fix = None
         edit = insert(site.slot, row.keyword, value, site.quote)
-        if edit is not None and can_choose(row, project) and not overruled(site, flavour, file):
+        free = site.span not in elsewhere and not overruled(site, flavour, file)
+        if edit is not None and can_choose(row, project) and free:
             # What a partial or a base class is given binds those who call them, not this line alone.
             reach = "local" if site.form == "call" else "interface"
             fix = Fix(f"write {row.keyword}={spell(value, site.quote)}", (edit,), delta=delta, reach=reach)

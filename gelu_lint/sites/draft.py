@@ -70,6 +70,11 @@ class Draft:
         """The text of the whole file."""
         return self._whole
 
+    @property
+    def statements(self) -> Sequence[tuple[int, int]]:
+        """First and last row of each logical line: of all of a top-level statement that anything is left of."""
+        return self._statements
+
     def between(self, start: int, end: int) -> str:
         """The source from offset ``start`` up to ``end``."""
         return self._text[start:end]
