@@ -14,8 +14,7 @@ from functools import lru_cache
 from keyword import kwlist
 from typing import NamedTuple
 
-from gelu_lint.claims import words as split
-from gelu_lint.half import MODELS
+from gelu_lint.half import says_model
 from gelu_lint.lines import FIELDS, SILENT, Lines, code, targets, words
 from gelu_lint.outline import Part, outline
 from gelu_lint.scan import scan
@@ -155,7 +154,7 @@ class Reach:
             names = self.bound_by(at)
             for j in lines.below(lines.scopes[at.line]):
                 fed = _FED.findall(code(lines.text(j))) if j > at.line else ()
-                if any(given in names and says_model(callee) and "norm" not in callee.lower() for callee, given in fed):
+                if any(given in names and says_model(callee) for callee, given in fed):
                     found.run_all([_Line(at.part, j)])
         return found.done()
 
@@ -578,12 +577,6 @@ def _loaded(text: str) -> str:
     if FIELDS.search(text) is None:
         return code(text)
     return _F_STRING.sub(lambda found: " ".join(_FIELD.findall(found[2])) if found[1] else '""', text)
-
-
-@lru_cache(maxsize=1024)
-def says_model(name: str) -> bool:
-    """Whether a name says that it holds a model, or a part of one."""
-    return not MODELS.isdisjoint(split(name))
 
 
 @lru_cache(maxsize=1024)
