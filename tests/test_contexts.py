@@ -289,6 +289,10 @@ SPARED = {
         "            return self.up(y)\n\n\nmodel = Up(model_dir='m')\n"
     ),
     "what a model gave": "def f(x):\n    model_out = Mlp(8)(x)\n    return model_out.half()\n",
+    "another function of the same name": (
+        "def autocast(on):\n    return torch.cuda.amp.autocast(on)\n\n\ndef step(x, device):\n"
+        "    with torch.autocast(device):\n        return act(x)\n"
+    ),
     "a mask in half, given to a model": (
         "encoder = Mlp(8)\n\n\ndef run(x, mask):\n    mask = mask.half()\n    return encoder(x, mask)\n"
     ),
