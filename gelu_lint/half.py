@@ -14,26 +14,27 @@ _SWITCHES = (b"fp16", b"precision", b"half")
 _CASTS = (b"float16", b"autocast")
 _NEEDLES = (*_SWITCHES, *_CASTS, b"HalfTensor", b"16-mixed", b"16-true")
 
-#: Words of names that hold a model.
-MODELS = frozenset(
-    (
-        *("model", "net", "network", "module", "encoder", "decoder", "unet", "vae", "transformer", "policy", "student"),
-        *(
-            "teacher",
-            "generator",
-            "discriminator",
-            "backbone",
-            "block",
-            "layer",
-            "layers",
-            "mlp",
-            "bert",
-            "gpt",
-            "clip",
-        ),
-        *("vit", "lm", "llm", "classifier", "self", "learner", "ffn"),
+#: Words of names that hold a model, and last words of names that hold something about one, or what one gives.
+_MODELS = """
+    model net network module encoder decoder unet vae transformer policy student teacher generator discriminator
+    backbone block layer layers mlp bert gpt clip vit lm llm classifier self learner ffn
+"""
+_ABOUT = """
+    args cfg checkpoint ckpt config configs count device dict dim dims dir dropout dtype file files grad id ids idx
+    index info input inputs key keys kwargs loss lr mask name names norm options opts out output outputs params path
+    paths rate repo root size spec state states str type url version weights width
+"""
+
+
+@functools.cache
+def says_model(name: str) -> bool:
+    """Whether a name says that it holds a model, or a part of one."""
+    from gelu_lint.claims import words
+
+    found = words(name)
+    return (
+        not set(_MODELS.split()).isdisjoint(found) and found[-1] not in _ABOUT.split() and found[0] not in ("n", "num")
     )
-)
 
 
 class _Rows:

@@ -14,8 +14,7 @@ from functools import lru_cache
 from keyword import kwlist
 from typing import NamedTuple
 
-from gelu_lint.claims import words as split
-from gelu_lint.half import MODELS
+from gelu_lint.half import says_model
 from gelu_lint.lines import FIELDS, SILENT, Lines, code, targets, words
 from gelu_lint.outline import Part, outline
 from gelu_lint.scan import scan
@@ -155,9 +154,10 @@ class Reach:
             names = self.bound_by(at)
             for j in lines.below(lines.scopes[at.line]):
                 fed = _FED.findall(code(lines.text(j))) if j > at.line else ()
-                if any(given in names and says_model(callee) and "norm" not in callee.lower() for callee, given in fed):
+                if any(given in names and says_model(callee) for callee, given in fed):
                     found.run_all([_Line(at.part, j)])
-        return found.done()
+        told = found.done()
+        return told._replace(leads=tuple(lead for lead in told.leads if not lead.startswith(HANDED)))
 
     def entered(self, names: Iterable[str]) -> Reached:
         """What runs where other modules use these names of this one, marked as those of ``Reached``."""
@@ -238,11 +238,18 @@ class Reach:
     def _users(self, at: _Line) -> Iterator[_Line]:
         """The lines that mention a name which a line binds, or whose function returns it."""
         lines = self.lines(at.part)
-        names = self.bound_by(at)
-        if "return" in lines.text(at.line) and lines.scopes[at.line] >= 0:
-            names.add(lines.defines(lines.scopes[at.line]))
+        names, held, scope = self.bound_by(at), lines.bindings[1], lines.scopes[at.line]
+        members = {name for name in names if at.line in held.get(name, ())}
+        if "return" in lines.text(at.line) and scope >= 0:
+            names.add(lines.defines(scope))
+            if lines.scopes[scope] >= 0:
+                members.add(lines.defines(scope))
         for name in names:
-            yield from self.mentions(name)
+            # What is no member of something is not what others have under its name: torch.autocast.
+            bare = None if name in members else re.compile(rf"(?<![\w.]){re.escape(name)}\b")
+            for line in self.mentions(name):
+                if bare is None or bare.search(self.lines(line.part).text(line.line)):
+                    yield line
 
     def _scope(self, at: _Line) -> list[_Line]:
         """The lines of the function around a line; at the top level all lines that stand in none."""
@@ -578,12 +585,6 @@ def _loaded(text: str) -> str:
     if FIELDS.search(text) is None:
         return code(text)
     return _F_STRING.sub(lambda found: " ".join(_FIELD.findall(found[2])) if found[1] else '""', text)
-
-
-@lru_cache(maxsize=1024)
-def says_model(name: str) -> bool:
-    """Whether a name says that it holds a model, or a part of one."""
-    return not MODELS.isdisjoint(split(name))
 
 
 @lru_cache(maxsize=1024)

@@ -282,6 +282,17 @@ SPARED = {
         "class Trainer:\n    def train(self, model, x):\n        with torch.cuda.amp.autocast():\n"
         "            return model(x)\n\n\nmodel = Mlp(8)\nmodel.train()\n"
     ),
+    "a path of a model": (
+        "class Up:\n    def __init__(self, model_dir):\n        self.clip = Mlp(8)\n"
+        "        self.up = load(model_dir)\n\n"
+        "    def run(self, x):\n        y = self.clip(x)\n        with torch.cuda.amp.autocast():\n"
+        "            return self.up(y)\n\n\nmodel = Up(model_dir='m')\n"
+    ),
+    "what a model gave": "def f(x):\n    model_out = Mlp(8)(x)\n    return model_out.half()\n",
+    "another function of the same name": (
+        "def autocast(on):\n    return torch.cuda.amp.autocast(on)\n\n\ndef step(x, device):\n"
+        "    with torch.autocast(device):\n        return act(x)\n"
+    ),
     "a mask in half, given to a model": (
         "encoder = Mlp(8)\n\n\ndef run(x, mask):\n    mask = mask.half()\n    return encoder(x, mask)\n"
     ),

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from gelu_lint.claims import says_gelu, words
-from gelu_lint.half import MODELS
+from gelu_lint.claims import says_gelu
+from gelu_lint.half import says_model
 from gelu_lint.model import Context
 from gelu_lint.reach import Reach
 from gelu_lint.sites.context import symbol
@@ -162,7 +162,7 @@ class Halves:
                 return _MODEL
         if isinstance(node, Call) and (_makes(node) or last_name(node.func) == "from_pretrained"):
             return _MODEL
-        if not isinstance(node, Call) and not MODELS.isdisjoint(words(last_name(node))):
+        if not isinstance(node, Call) and says_model(last_name(node)):
             return _MODEL
         function = next((a for a in reversed(self._walk.path) if isinstance(a, FunctionDef)), None)
         if function is None:
@@ -265,7 +265,7 @@ def _makes(call: Call) -> bool:
 def _takes(call: CSTNode) -> bool:
     """Whether a call is that of a model or a GELU."""
     name = last_name(call.func) if isinstance(call, Call) else ""
-    return says_gelu(name) or not MODELS.isdisjoint(words(name))
+    return says_gelu(name) or says_model(name)
 
 
 def _calls_gelu(function: FunctionDef) -> bool:
