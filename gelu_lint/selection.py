@@ -279,6 +279,9 @@ class Selection:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
             light = light or (bool(quiet) and _OPTION.search(text[:inside]) is not None)
             self._keep(cut, i, FULL if _KEEPS.match(word) else LIGHT if light else SEED)
+            if quiet and light and "__init__(" in text:  # what a base is given counts where its methods run
+                for owner in lines.enclosing(i, classes=True):
+                    self._definition_only(cut, owner, LIGHT)
             if word and self._scripts and (targets(text) or ((), ()))[1]:
                 self._owner(cut, i)
         self._give(cut, i, text, formula)
