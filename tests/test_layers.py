@@ -262,6 +262,11 @@ OUT_OF_SIGHT = {
     "a config call": "import keras\nfrom transformers import BertConfig\n\nc = BertConfig(hidden_act='gelu')\n",
     "another argument": KERAS + "    return layers.Dense(8, name='gelu')\n",
     "attention": KERAS + "    return layers.MultiHeadAttention(8, 8, name='gelu')\n",
+    "a call of its own": "import keras\n\n\nclass A(keras.layers.Dense):\n    x = log(1)\n"
+    "    def __init__(self):\n        super().__init__(8, activation='gelu')\n\n    def call(self, x):\n"
+    "        return self.kernel\n",
+    "a forward of its own": HEAD + "class A(nn.TransformerEncoderLayer):\n    def __init__(self, d):\n"
+    "        super().__init__(d, 8, activation='gelu')\n\n    def forward(self, x):\n        return x\n",
     "a comment": KERAS + "    return layers.Dense(8)  # activation='gelu'\n",
     "a docstring": KERAS + "    '''layers.Dense(8, activation='gelu')'''\n",
     "another's torch layer": "from mylib import nn\n\nx = nn.TransformerEncoderLayer(8, 2, activation='gelu')\n",

@@ -159,7 +159,9 @@ class Layers:
             if given is None:
                 continue
             handed = self._objects.gelu(given.value, given.moment)
-            if handed is not None and not own:
+            if own:
+                continue
+            if handed is not None:
                 decides = self._decides(row, arguments)
                 self._kept.append(_Kept(row, func, key, given, handed, decides, around))
             elif handed is None and row.flavour and self._says(given.value, given.moment):
