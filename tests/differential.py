@@ -26,10 +26,10 @@ CODES = tuple(rule.code for rule in all_rules())
 
 
 def facts(summary: FileSummary) -> set[object]:
-    """What rules see and say. What makes a file run in half precision counts only where it changes a finding."""
+    """What rules see and say. Contexts, and masks of what is perhaps no GELU, count where they change a finding."""
     found = (finding for finding in judge(summary, Project(), CODES) if finding.code != "GEL900")
-    facts = (*summary.sites, *summary.uses, *summary.defs, *summary.swaps, *summary.held, *summary.masks)
-    return {*facts, *summary.choices, *found}
+    masks = (mask for mask in summary.masks if mask.known)
+    return {*summary.sites, *summary.uses, *summary.defs, *summary.swaps, *summary.held, *summary.choices, *masks, *found}
 
 
 def differences(path: Path) -> Iterator[str]:
