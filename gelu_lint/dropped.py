@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from gelu_lint.facts.table import callables
 from gelu_lint.handwritten import distance, internal, label
-from gelu_lint.model import Def, Edit, FileSummary, Parameter, Site, Span
+from gelu_lint.model import Def, Edit, FileSummary, Parameter, Site, Span, Swap
 from gelu_lint.numerics.flavours import between
 from gelu_lint.roles import is_backward, is_mock, is_reference, is_test, words
 
 #: Flavours that people mean by GELU.
 _GELUS = ("erf", "tanh", "quick")
+#: So many rows at most has a class that is but an activation.
+_SHORT = 15
 _USED = ("call", "partial", "super", "formula", "attribute", "argument", "variable", "return", "element")
 #: Decorators of functions whose signature somebody else lays down.
 _LAID_DOWN = re.compile(
@@ -292,7 +294,7 @@ def _swapped(file: FileSummary, sites: Sequence[Site]) -> Iterator[Loss]:
                     f"{label(site.flavour)} in its place{_apart(site.flavour)}"
                 )
                 yield Loss(swap.span, swap.statement, swap.symbol, message, "warning", site if text else None, text)
-        elif not _FLAVOUR_WORDS & words(swap.made):
+        elif not _FLAVOUR_WORDS & words(swap.made) and _is_activation(swap):
             inside = [s for s in _within(sites, swap.rows) if s.flavour in ("erf", "tanh")]
             if inside:
                 message = (
@@ -300,6 +302,12 @@ def _swapped(file: FileSummary, sites: Sequence[Site]) -> Iterator[Loss]:
                     f"{label(inside[0].flavour)} in its place{_apart(inside[0].flavour)}"
                 )
                 yield Loss(swap.span, swap.statement, swap.symbol, message, "warning")
+
+
+def _is_activation(swap: Swap) -> bool:
+    """Whether what is put in the place of a GELU is an activation, rather than something that has one."""
+    name, short = swap.made.lower(), swap.rows[1] - swap.rows[0] <= _SHORT
+    return "gelu" in name or "act" in words(swap.made) or (short and swap.made.rpartition(".")[2][:1].isupper())
 
 
 def _settings(file: FileSummary, sites: Sequence[Site]) -> Iterator[Loss]:

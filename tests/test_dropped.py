@@ -881,6 +881,8 @@ KEPT = {
     "        super().__init__()\n        self.inner = inner\n\n    def forward(self, x):\n"
     "        return self.inner(x) + F.gelu(x)\n\n\ndef swap(model):\n    for name, child in model.named_children():\n"
     "        if isinstance(child, nn.GELU):\n            setattr(model, name, Wrapped(child))\n",
+    "a call of something with a GELU": "def run(x):\n    return F.gelu(x) + 1\n\n\ndef swap(model):\n"
+    "    for m in model.children():\n        if isinstance(m, nn.GELU):\n            log(run(1))\n",
     "the other arm": "def swap(model):\n    for name, child in model.named_children():\n"
     "        if isinstance(child, nn.GELU):\n            log(name)\n        else:\n"
     "            setattr(model, name, nn.GELU())\n",
