@@ -29,7 +29,8 @@ def facts(summary: FileSummary) -> set[object]:
     """What rules see and say. Contexts, and masks of what is perhaps no GELU, count where they change a finding."""
     found = (finding for finding in judge(summary, Project(), CODES) if finding.code != "GEL900")
     masks = (mask for mask in summary.masks if mask.known)
-    return {*summary.sites, *summary.uses, *summary.defs, *summary.swaps, *summary.held, *summary.choices, *masks, *found}
+    facts = (*summary.sites, *summary.uses, *summary.defs, *summary.swaps, *summary.held, *summary.choices)
+    return {*facts, *masks, *found}
 
 
 def differences(path: Path) -> Iterator[str]:

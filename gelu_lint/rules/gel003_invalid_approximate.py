@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables
-from gelu_lint.fixes import before, can_choose, default_of, remove, spell, why_not
+from gelu_lint.fixes import before, can_choose, default_of, overruled, remove, spell, why_not
 from gelu_lint.imports import reach
 from gelu_lint.misuse import Misuse, misuse
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Need, Project, Site
@@ -81,6 +81,8 @@ def _message(site: Site, row: Callable, wrong: Misuse) -> str:
 def _fix(file: FileSummary, site: Site, row: Callable, wrong: Misuse, project: Project) -> Fix | None:
     if not row.keyword:
         return _sibling(file, site, row, wrong)
+    if overruled(site, wrong.meant, file):
+        return None
     if wrong.kind == "keyword":
         return _keyword(site, row, wrong, project)
     argument = wrong.argument

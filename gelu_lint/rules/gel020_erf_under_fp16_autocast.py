@@ -25,7 +25,7 @@ import re
 from collections.abc import Iterator
 
 from gelu_lint.facts.table import callables
-from gelu_lint.fixes import can_choose, insert, spell
+from gelu_lint.fixes import can_choose, insert, overruled, spell
 from gelu_lint.misuse import chosen, misuse
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project, Site
 from gelu_lint.numerics.flavours import between
@@ -51,7 +51,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             f"{site.written} is the erf GELU and may run in fp16 ({context.written}, {where}), where the checklist "
             "asks for tanh; erf is finite and accurate there, and a model trained with it changes by up to 4.7e-4"
         )
-        found = report("GEL020", file, site, message, "info", _fix(site, project), claimed=None)
+        found = report("GEL020", file, site, message, "info", _fix(file, site, project), claimed=None)
         yield found._replace(related=((context.path or file.path, context.span, "runs in fp16"),))
 
 
@@ -69,9 +69,11 @@ def _is_meant(site: Site) -> bool:
     return not (site.arguments and _LIFTED.search(site.arguments[0].text))
 
 
-def _fix(site: Site, project: Project) -> Fix | None:
+def _fix(file: FileSummary, site: Site, project: Project) -> Fix | None:
     row = callables()[site.callee]
     if site.spelling != "call" or project.policy not in ("", "tanh") or not can_choose(row, project):
+        return None
+    if overruled(site, "tanh", file):
         return None
     value = row.value_for("tanh")
     if site.given == "absent":

@@ -59,7 +59,7 @@ _CAUGHT = ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", 
 _CAUGHT_ALL = ("Exception", "BaseException")
 
 #: Constants that hold the answer to a question about what is installed: HAS_GELU, IS_NUMPY_2, TORCH_GE_112.
-_FLAG = re.compile(r"_?(?:HAS|HAVE|IS|SUPPORTS?|WITH)(?:_[A-Z0-9_]+)?$|[A-Z0-9_]*_(?:GE|GT|LE|LT)_?[A-Z0-9_]*$")
+_FLAG = re.compile(r"_?(?:HAS|HAVE|IS|SUPPORTS?|WITH)(?:_[A-Z0-9_]+)?$|[A-Z0-9_]*_(?:GE|GT|LE|LT)(?:_?\d[A-Z0-9_]*)?$")
 _EXPECTED = ("xfail", "skipif", "skipIf", "skipUnless", "expectedFailure")
 
 #: Keywords that name what an activation is for, rather than which one it is.
