@@ -229,7 +229,8 @@ class Reach:
             headers = [at.line]
         else:
             return None
-        return [_Line(at.part, j) for header in headers for j in (header, *lines.below(header)) if j != at.line]
+        alone = word != "@" and not lines.is_header(at.line)  # with autocast(): y = model(x)
+        return [_Line(at.part, j) for h in headers for j in (h, *lines.below(h)) if j != at.line or alone]
 
     def _openers(self, at: _Line) -> Iterator[_Line]:
         """The ``with`` statements and decorators that use what a line binds or returns."""

@@ -144,6 +144,12 @@ REACHED = {
         f"        return x\n\n\nnet = Net()\n\n\ndef step(x):\n{WITH}return net(x)\n",
         [4],
     ),
+    "in one line": ("def step(x):\n    with torch.cuda.amp.autocast(): y = act(x); z = y * 2\n    return z\n", [11]),
+    "a function that gives one context or another": (
+        "def make():\n    return torch.amp.autocast('cuda') if on() else torch.amp.autocast('cpu')\n\n\n"
+        "def step(x):\n    with make(): y = act(x)\n    return y\n",
+        [11],
+    ),
     "a module by annotation": (f"def step(model: Mlp, x):\n{WITH}return model(x)\n", [4]),
     "a module by assertion": (
         "class Trainer:\n    def __init__(self, net):\n        assert isinstance(net, Mlp), 'an Mlp'\n"
