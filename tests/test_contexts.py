@@ -299,6 +299,14 @@ SPARED = {
         "def autocast(on):\n    return torch.cuda.amp.autocast(on)\n\n\ndef step(x, device):\n"
         "    with torch.autocast(device):\n        return act(x)\n"
     ),
+    "another part of a module by annotation": (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.stem = nn.Linear(8, 8)\n        self.head = Mlp(8)\n\n"
+        "    def embed(self, x):\n        return self.stem(x)\n\n"
+        "    def forward(self, x):\n        return self.head(self.embed(x))\n\n\n"
+        "def stem(model: Net, x):\n    more = getattr(model, 'more', None)\n    return model.embed(x)\n\n\n"
+        f"def step(model: Net, x):\n{WITH}return stem(model, x)\n"
+    ),
     "a mask in half, given to a model": (
         "encoder = Mlp(8)\n\n\ndef run(x, mask):\n    mask = mask.half()\n    return encoder(x, mask)\n"
     ),
