@@ -19,6 +19,7 @@ FEWER: dict[str, tuple[int, str]] = {  # code: (rows, why there are no 30)
     "GEL021": (5, _RARE),
     "GEL022": (20, _RARE),
     "GEL023": (0, "opt-in; no package hands such a gate to a logarithm or a ratio in a file with a GELU"),
+    "GEL031": (4, _RARE),
 }
 
 
