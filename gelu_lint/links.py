@@ -96,7 +96,7 @@ def arrivals(
     contexts: Iterable[tuple[str, Context]],
     modules: Modules,
     reach: Callable[[str], Reach | None],
-    importers: Callable[[str, str], Iterable[str]],
+    importers: Callable[[str, str], Iterable[str]] = lambda path, name: (),
 ) -> Mapping[str, tuple[Arrival, ...]]:
     """Where contexts lead into other files, by file: what runs under each, followed through imports and re-exports.
 
