@@ -105,7 +105,10 @@ class _Whole:
             for path, summary in sorted(self._summaries.items())
             for context in _told_apart(summary.contexts)
         ]
-        led = arrivals(contexts, self._modules, self._reach, self._importers if small else lambda path, name: ())
+        if small:
+            led = arrivals(contexts, self._modules, self._reach, self._importers)
+        else:
+            led = arrivals(contexts, self._modules, self._reach)
         return {self._paths[name]: held for name, held in led.items()}
 
     def _name(self, path: str) -> str:

@@ -25,6 +25,8 @@ _MOST = 4_000
 _DOTTED = re.compile(r"(?<![\w.])([^\W\d][\w.]*)\s*(\(|=(?!=))?")
 _PARAMETER = re.compile(r"[(,*]\s*(\w+)\s*(?=[,):=])")
 _FED = re.compile(r"(\w+)\(\s*(\w+)\s*[,)]")
+#: What but looks at an object.
+_LOOK = re.compile(r"\b(?:getattr|hasattr|isinstance|setattr|type)\(\s*[\w.]+(?=\s*[,)])")
 _WALRUS = re.compile(r"(\w+)\s*:=")
 _OPENER = re.compile(r"\s*(?:(?:async\s+)?(?:for|while|if|elif|else|with|try|except|finally|def|class)\b[^\n]*?:\s)")
 _F_STRING = re.compile(rf"(?<!\w)([rR]?[fFtT][rR]?)?({SILENT.pattern})", re.VERBOSE | re.DOTALL)
@@ -185,7 +187,7 @@ class Reach:
     def tokens(self, at: _Line) -> list[tuple[str, str]]:
         """The dotted names that a line loads, each with "(" if it is called."""
         if at not in self._tokens:
-            found = _DOTTED.findall(_loaded(self.lines(at.part).text(at.line)))
+            found = _DOTTED.findall(_LOOK.sub("", _loaded(self.lines(at.part).text(at.line))))
             self._tokens[at] = [
                 (name.rstrip("."), after) for name, after in found if after != "=" and name not in _WORDS
             ]
@@ -229,7 +231,8 @@ class Reach:
             headers = [at.line]
         else:
             return None
-        return [_Line(at.part, j) for header in headers for j in (header, *lines.below(header)) if j != at.line]
+        alone = word != "@" and not lines.is_header(at.line)  # with autocast(): y = model(x)
+        return [_Line(at.part, j) for h in headers for j in (h, *lines.below(h)) if j != at.line or alone]
 
     def _openers(self, at: _Line) -> Iterator[_Line]:
         """The ``with`` statements and decorators that use what a line binds or returns."""
@@ -452,8 +455,10 @@ class _Following:
                     self._binding(_Line(at.part, j), called, runs)
             taken = lines.logical[scope].word != "class" and name in self._reach.parameters(_Line(at.part, scope))
             if taken and ((called and runs) or says_model(name)):
-                self._callers(at.part, scope)
-                self._typed(at.part, scope, name)
+                member = "" if called or not rest else rest[0]
+                told = (called or rest or not runs) and self._typed(at.part, scope, name, member)
+                if not (told and member):  # of a model of a known class only that member runs
+                    self._callers(at.part, scope)
             if held or taken:
                 return
         self._top(name, (name, *rest), runs or (bool(rest) and rest[-1][:1].isupper()) or name[:1].isupper(), called)
@@ -524,15 +529,19 @@ class _Following:
                 if not lines.defines(at.line) and call.search(code(lines.text(at.line))):
                     self.make_all([at])
 
-    def _typed(self, part: int, scope: int, name: str) -> None:
-        """The classes that a function says a parameter is of, by annotation or assertion."""
+    def _typed(self, part: int, scope: int, name: str, member: str) -> bool:
+        """Follow the classes that a function says a parameter is of, or a member of them; whether it says any."""
         lines = self._reach.lines(part)
-        told = _ANNOTATED.findall(lines.text(scope)) if self._new(part, scope, name, "typed") else []
+        told = _ANNOTATED.findall(lines.text(scope))
         told += [found for j in lines.mentions.get(name, ()) for found in _ASSERTED.findall(lines.text(j))]
-        for parameter, kinds in told:
-            for kind, _ in _DOTTED.findall(kinds) if parameter == name else ():
-                if kind.rpartition(".")[2][:1].isupper():
-                    self._top(kind.partition(".")[0], kind.split("."), True)
+        kinds = {kind for parameter, said in told if parameter == name for kind, _ in _DOTTED.findall(said)}
+        kinds = {kind for kind in kinds if kind.rpartition(".")[2][:1].isupper() and not kind.endswith("Module")}
+        for kind in kinds if self._new(part, scope, name, member, "typed") else ():
+            if member and "." not in kind:
+                self._of_base(kind, member)
+            else:
+                self._top(kind.partition(".")[0], kind.split("."), True)
+        return bool(kinds)
 
     def _of_class(self, part: int, owner: int, name: str, called: bool, runs: bool) -> None:
         """What a class has under a name, or a base of it."""

@@ -144,6 +144,12 @@ REACHED = {
         f"        return x\n\n\nnet = Net()\n\n\ndef step(x):\n{WITH}return net(x)\n",
         [4],
     ),
+    "in one line": ("def step(x):\n    with torch.cuda.amp.autocast(): y = act(x); z = y * 2\n    return z\n", [11]),
+    "a function that gives one context or another": (
+        "def make():\n    return torch.amp.autocast('cuda') if on() else torch.amp.autocast('cpu')\n\n\n"
+        "def step(x):\n    with make(): y = act(x)\n    return y\n",
+        [11],
+    ),
     "a module by annotation": (f"def step(model: Mlp, x):\n{WITH}return model(x)\n", [4]),
     "a module by assertion": (
         "class Trainer:\n    def __init__(self, net):\n        assert isinstance(net, Mlp), 'an Mlp'\n"
@@ -292,6 +298,14 @@ SPARED = {
     "another function of the same name": (
         "def autocast(on):\n    return torch.cuda.amp.autocast(on)\n\n\ndef step(x, device):\n"
         "    with torch.autocast(device):\n        return act(x)\n"
+    ),
+    "another part of a module by annotation": (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.stem = nn.Linear(8, 8)\n        self.head = Mlp(8)\n\n"
+        "    def embed(self, x):\n        return self.stem(x)\n\n"
+        "    def forward(self, x):\n        return self.head(self.embed(x))\n\n\n"
+        "def stem(model: Net, x):\n    more = getattr(model, 'more', None)\n    return model.embed(x)\n\n\n"
+        f"def step(model: Net, x):\n{WITH}return stem(model, x)\n"
     ),
     "a mask in half, given to a model": (
         "encoder = Mlp(8)\n\n\ndef run(x, mask):\n    mask = mask.half()\n    return encoder(x, mask)\n"

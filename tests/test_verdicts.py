@@ -26,6 +26,7 @@ FEWER: dict[str, tuple[int, str]] = {  # code: (rows, why there are no 30)
     "GEL033": (2, "opt-in; both were wrong, and the kind is no longer reported"),
     "GEL040": (0, "no package masks a GELU; 2,358 files that draw masks of other things were looked through"),
     "GEL023": (0, "opt-in; no package hands such a gate to a logarithm or a ratio in a file with a GELU"),
+    "GEL031": (4, _RARE),
 }
 
 
