@@ -309,6 +309,10 @@ _ACTIVATION_CHOICE = re.compile(
 _SETTINGS = re.compile(r"(?:\w+_)?(?:config|cfg)|(?:model_|transformer_)?args|hparams|hps|conf")
 
 
+#: What keys for the width of a feed-forward block have in common: without one nobody asks what else the settings have.
+WIDTHS = re.compile(r"ffn?_|_ff|d_?ff|inner|mlp_|feed_?forward_?|intermediate_|filter_|expan|widen|embd")
+
+
 @lru_cache(maxsize=1024)
 def chooses(name: str) -> str:
     """What a parameter of this name chooses: "flavour" of a GELU, "activation", "settings" (many things), or ""."""

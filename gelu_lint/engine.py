@@ -7,18 +7,12 @@ import sys
 from collections.abc import Sequence
 
 from gelu_lint.imports import candidates, import_edit
-from gelu_lint.model import Arrival, Bound, Context, Directive, Fault, FileSummary, Finding, Project, Site, Span, Use
+from gelu_lint.model import Arrival, Bound, Directive, Fault, FileSummary, Finding, Project, Site, Span
 from gelu_lint.outline import Part
-from gelu_lint.reach import Reach
 from gelu_lint.scan import Scan, scan
 from gelu_lint.skeleton import LONGEST, Skeleton, skeleton, whole
 from gelu_lint.source import Source, from_text
 from gelu_lint.suppress import directives, silence
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gelu_lint.sites.draft import Draft
-    from gelu_lint.sites.halves import Halves
 
 _FUTURE = re.compile(r"from[ \t]+__future__\b")
 _STRING = re.compile(r"\(*[rRuUbB]*[\x22\x27]")
@@ -93,23 +87,8 @@ def _fault(row: int, end_row: int, message: str) -> Fault:
 
 def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Sequence[Arrival]) -> FileSummary:
     """``summary`` with the facts of what is left of a text. LibCST is imported here, and only here."""
-    from gelu_lint.sites.absent import Absences
-    from gelu_lint.sites.backwards import Backwards
-    from gelu_lint.sites.calls import Calls
-    from gelu_lint.sites.choices import Choices
-    from gelu_lint.sites.defs import Defs
     from gelu_lint.sites.draft import Draft
-    from gelu_lint.sites.formulas import Formulas
-    from gelu_lint.sites.fused import Fused
-    from gelu_lint.sites.gates import Gates
-    from gelu_lint.sites.halves import Halves
-    from gelu_lint.sites.impostors import Impostors
-    from gelu_lint.sites.keeps import Keeps
-    from gelu_lint.sites.layers import Layers
-    from gelu_lint.sites.masks import Masks
-    from gelu_lint.sites.swaps import Swaps
-    from gelu_lint.sites.tables import Tables
-    from gelu_lint.sites.tails import Tails
+    from gelu_lint.sites.recognisers import Recognisers
     from gelu_lint.tree.names import Names
     from gelu_lint.tree.parse import Unparsable, parse
     from gelu_lint.tree.place import offsets
@@ -120,18 +99,9 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
         module = parse(text)
         names = Names(module)
         walk = Walk(module, names.scopes)
-        calls, absences, formulas = Calls(walk, names), Absences(walk, names), Formulas(walk, names)
-        impostors, backwards = Impostors(walk, names), Backwards(walk, names)
-        halves, tails, tables = Halves(walk, names), Tails(walk, names), Tables(walk, names)
-        layers, keeps, masks = Layers(walk, names), Keeps(walk, names), Masks(walk, names)
-        rare = [visitor for visitor in (layers, keeps, masks) if visitor.concerns(text)]
-        fused, choices = Fused(walk, names), Choices(walk, names, calls, formulas)
-        gates = Gates(walk, names, calls, formulas, choices)
-        typing = (calls, absences, formulas, impostors, backwards)
-        defs, swaps = Defs(walk, names), Swaps(walk, names)
-        visitors = (*typing, halves, tails, tables, fused, choices, gates, defs, swaps, *rare)
-        walk.run(visitors)
-        wanted = [node for visitor in visitors for node in visitor.nodes()]
+        recognisers = Recognisers(walk, names, text, bones.unmarked)
+        walk.run(recognisers.visitors)
+        wanted = recognisers.nodes()
         placed = offsets(module, wanted, text) if wanted else {}
     except Unparsable as fault:
         row = bones.origin[min(fault.row, len(bones.origin)) - 1]
@@ -139,38 +109,14 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     except RecursionError:
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
     statements = [(line.row, line.end_row) for line in bones.logical]
-    draft = Draft(text, from_text("", text).rows, bones.origin, statements, placed, source.text, shifts)
-    contexts = _contexts(halves, draft, source, arrivals) if halves.kinds() or arrivals else ()
-    kinds = frozenset(context.kind for context in contexts)
-    called, written = [*calls.sites(draft)], [*formulas.sites(draft, kinds)]
-    typed = [*written, *backwards.sites(draft)]
-    spans = {site.span for site in typed}
-    others = [site for site in impostors.sites(draft) if site.span not in spans]
-    sites = tuple(sorted((*called, *typed, *others, *layers.sites(draft)), key=lambda site: site.span))
-    users = (calls, absences, tails, tables, layers, keeps, fused, gates)
-    uses: tuple[Use, ...] = tuple(use for part in users for use in part.uses(draft))
-    nodes = (node for part in (calls, formulas) for node, _ in part.found())
-    chosen = tuple(choices.choices(draft, [*zip(nodes, (*called, *written), strict=True)]))
-    held = (*layers.held(draft), *keeps.held(draft))
+    draft = Draft(text, from_text("", text).rows, bones.origin, statements, placed, source.text, source.rows, shifts)
+    summary = recognisers.facts(summary, draft, arrivals)
     taken = names.taken
-    if any(not _plain(site) for site in sites) or any(use.kind not in _NO_FIX for use in uses):
+    if any(not _plain(site) for site in summary.sites) or any(use.kind not in _NO_FIX for use in summary.uses):
         taken = taken | _loosely_bound(source, bones.origin)
     taken &= candidates()
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
-    bound = tuple(Bound(name, target) for name, target in at_hand)
-    summary = summary._replace(sites=sites, uses=uses, bound=bound, taken=tuple(sorted(taken)), contexts=contexts)
-    swapped = tuple(swaps.swaps(draft, sites))
-    summary = summary._replace(defs=tuple(defs.defs(draft, sites, swapped)), swaps=swapped)
-    return summary._replace(held=held, masks=tuple(masks.masks(draft)), choices=chosen)
-
-
-def _contexts(halves: Halves, draft: Draft, source: Source, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
-    """What makes code of a file run in fp16: what stands in it, and what leads into it."""
-    reach = Reach(source.text, source.rows)
-    halves.shield(draft, reach)
-    foreign = [(arrival.context, reach.entered(arrival.names)) for arrival in arrivals]
-    led = [context._replace(rows=found.rows, made=found.made, leads=()) for context, found in foreign]
-    return (*halves.contexts(draft, reach), *led)
+    return summary._replace(bound=tuple(Bound(name, target) for name, target in at_hand), taken=tuple(sorted(taken)))
 
 
 def _plain(site: Site) -> bool:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 #: One of these stands in each row that makes code run in fp16; searching them one by one beats a pattern.
 _SWITCHES = (b"fp16", b"precision", b"half")
 _CASTS = (b"float16", b"autocast")
-_NEEDLES = (*_SWITCHES, *_CASTS, b"HalfTensor", b"16-mixed", b"16-true")
+_NEEDLES = (*_SWITCHES, *_CASTS, b"HalfTensor", b"16-")
 
 #: Words of names that hold a model, and last words of names that hold something about one, or what one gives.
 _MODELS = """

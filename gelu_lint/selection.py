@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
 
-from gelu_lint.claims import backward, chooses, claim, claim_of_text, one_way, says_glu
+from gelu_lint.claims import WIDTHS, backward, chooses, claim, claim_of_text, one_way, says_glu
 from gelu_lint.cut import (
     ASKS,
     FULL,
@@ -86,6 +86,8 @@ _BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|spl
 _IN_ARM = ("if", "elif", "else", "try", "except", "case")
 _TESTS = ("if", "elif", "match", "case", "while")
 _TERNARY = re.compile(r"\bif\b")
+#: Headers of blocks that are no arms, whole on one row.
+_HEADS = re.compile(r"(?:def|class|for|while|with)\b[^\n]*:\s*(?:#[^\n]*)?$")
 _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
 #: A product of two, and a call of some name with one.
 _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
@@ -122,14 +124,20 @@ class Selection:
         self._binders: dict[str, list[int]] | None = None
         self._small = len(rows) <= small
         self._scripts = self._hands = self._draws = False  # what the text has: see _HANDS, _DRAWS
-        self.unsure = False
+        self.unsure = self.unmarked = False
         self._select()
 
     def _select(self) -> None:
         latin = self._text.encode("latin-1", "replace")
         self._marks = [(at, "", False) for at in marks(latin.lower())]
         halves = [*spots(latin)]
-        if not self._marks and not halves:
+        self.unmarked = not self._marks
+        if self.unmarked:
+            for at in halves:
+                self._half(at)
+            self._drain()
+            if self._cuts:
+                self._imports()
             return
         if "ndtr(" in self._text or "norm.cdf(" in self._text:
             self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
@@ -376,12 +384,28 @@ class Selection:
         if scope >= 0:
             places = [(cut, j) for j in lines.mentions.get(name, ()) if j in lines.below(scope)]
         else:
-            places = [place for at in self._all(name) if (place := self._place(at)) is not None]
+            spots = (at for at in self._all(name) if self._in_arm(at))
+            places = [place for at in spots if (place := self._place(at)) is not None]
         for other, j in places:
             if (other is cut and (j in below or j == owner)) or j in other.kept:
                 continue
             if self._chooses(other, j):
                 self._keep(other, j, LIGHT)
+
+    def _in_arm(self, at: int) -> bool:
+        """Whether the row of an offset may be an arm of a choice, or come after one: what its indentation tells."""
+        start = self._text.rfind("\n", 0, at) + 1
+        row = self._text[start : self._text.find("\n", at)]
+        indent = len(row) - len(row.lstrip())
+        if _TERNARY.search(row) or row.lstrip().startswith(("return", "else", "try", "except", "case", ")", "]", "}")):
+            return True
+        while start > 0:
+            end, start = start - 1, self._text.rfind("\n", 0, start - 1) + 1
+            above = self._text[start:end]
+            lead = above.lstrip()
+            if lead and not lead.startswith(("#", ")", "]", "}")) and len(above) - len(lead) < indent:
+                return _HEADS.match(lead) is None  # else it stands in a function, class or loop
+        return True
 
     def _chooses(self, cut: Cut, i: int) -> bool:
         """Whether a line may be an arm of a choice between ways to compute the same thing."""
@@ -499,9 +523,32 @@ class Selection:
             for j in lines.below(owner):
                 if lines.scopes[j] != owner:
                     continue
-                field = _FIELD.match(lines.text(j)) if lines.logical[j].word not in ("def", "class", "@") else None
-                if lines.defines(j) in _GIVEN or (field is not None and chooses(field[1])):
-                    self._keep(cut, j, HEADER)
+                if lines.defines(j) in _GIVEN:
+                    if self._is_given(cut, owner, lines.text(j)):
+                        self._keep(cut, j, HEADER)
+                elif lines.logical[j].word not in ("def", "class", "@"):
+                    field = _FIELD.match(lines.text(j))
+                    if field is not None and chooses(field[1]):
+                        self._keep(cut, j, HEADER)
+
+    def _is_given(self, cut: Cut, owner: int, header: str) -> bool:
+        """Whether a header has a parameter that may choose a GELU: by its name, as a GELU that is wrapped, or as the
+        settings of a block that has a width of its own."""
+        kinds = {chooses(word) for word in WORD.findall(header)}
+        if "flavour" in kinds or "activation" in kinds or "GELU" in header or "Gelu" in header:
+            return True
+        rows = self._rows_of(cut, owner)
+        if "isinstance" in rows and "GELU" in rows:
+            return True
+        return "settings" in kinds and WIDTHS.search(rows) is not None
+
+    def _rows_of(self, cut: Cut, header: int) -> str:
+        """The text of the block that a header opens, itself included."""
+        lines = cut.lines
+        below = lines.below(header)
+        first = lines.logical[header].row + cut.shift - 1
+        last = lines.logical[below[-1] if below else header].end_row + cut.shift
+        return self._text[self._ends[first] : self._ends[last]]
 
     def _quiet(self, cut: Cut, i: int, text: str, at: int) -> str:
         """The comment or string that an offset in a line stands in, "" where it is code."""
@@ -595,7 +642,7 @@ class Selection:
     def _all(self, name: str) -> Sequence[int]:
         """Where a name stands in the text."""
         if len(self._given) < _FEW:
-            return [found.start() for found in re.finditer(rf"\b{re.escape(name)}\b", self._text)]
+            return _spots(self._text, name)
         if self._words is None:
             self._words = {}
             for found in re.finditer(r"\w+", self._text):
@@ -832,6 +879,19 @@ class Selection:
                 line = Logical(1, 1, 0, "del", "")
                 found.append(Piece(text, Scan((0,), (line,), (), (), (), True), part.row - 1, {0: marker(names)}))
         return found
+
+
+def _spots(text: str, name: str) -> list[int]:
+    """Where a name stands in a text: finding it and looking beside it is faster than a pattern."""
+    found = []
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        before, after = text[at - 1 : at], text[end : end + 1]
+        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
+            found.append(at)
+        at = text.find(name, end)
+    return found
 
 
 def _in_rows(text: str, words: Sequence[str], pattern: re.Pattern[str]) -> list[re.Match[str]]:

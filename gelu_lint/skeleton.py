@@ -25,6 +25,7 @@ class Skeleton(NamedTuple):
     logical   the logical lines, comments that may be directives, and joined rows of the parts that something is left of
     skipped   (row, end_row, reason) of what would be kept but is out of bounds
     parts     the top-level statements of the whole text
+    unmarked  no GELU shows in it
     """
 
     text: str
@@ -34,6 +35,7 @@ class Skeleton(NamedTuple):
     joins: tuple[tuple[int, int], ...]
     skipped: tuple[tuple[int, int, str], ...]
     parts: tuple[Part, ...]
+    unmarked: bool = False
 
 
 #: Up to so many rows a text is not worth taking lines out of its statements.
@@ -74,7 +76,7 @@ def skeleton(text: str, rows: Sequence[int], small: int = SMALL) -> Skeleton:
             return whole(text, scanned) if len(rows) <= LONGEST else _nothing(len(rows))
         selection = Selection(text, rows, [*_parts(text, scanned)], small)
     bones = _assembled(text, rows, selection.pieces(), False)
-    return bones._replace(parts=tuple(selection.parts))
+    return bones._replace(parts=tuple(selection.parts), unmarked=selection.unmarked)
 
 
 def _nothing(rows: int) -> Skeleton:

@@ -15,7 +15,7 @@ from gelu_lint.lines import code
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.nodes import ClassDef, FunctionDef
 
-_ENDS = re.compile(r"\r\n|\r|\n")
+_LEAD = re.compile(r"[ \t\f]*")
 _METHOD = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
 _DOCSTRING = re.compile(r"\s*[rRbBuU]{0,2}[\"']")
 #: Methods that tell what an object was given, and compute nothing with it.
@@ -42,16 +42,13 @@ class Line(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A function or class: its header, the lines below it (of a one-row body its text), and the rows of all of it."""
+    """A function or class: its header, the lines below it (of a one-row body its text), the rows of all of it, and its
+    source, header included."""
 
     header: Line
     below: tuple[Line, ...]
     rows: tuple[int, int]
-
-    @property
-    def text(self) -> str:
-        """The source, header included."""
-        return "\n".join((self.header.text, *(line.text for line in self.below)))
+    text: str
 
     def docstring(self) -> str:
         """The line that may be a docstring."""
@@ -142,10 +139,6 @@ class Blocks:
         self._blocks: dict[int, Block] = {}
 
     @cached_property
-    def _starts(self) -> list[int]:
-        return [0, *(found.end() for found in _ENDS.finditer(self._draft.whole))]
-
-    @cached_property
     def _rows(self) -> list[int]:
         return [row for row, _ in self._draft.statements]
 
@@ -174,27 +167,27 @@ class Blocks:
             if not below:  # def f(x): return x
                 text = self._draft.text(node.body)
                 below = [Line(header.row, header.indent + 1, text, code(text))]
-            found = self._blocks[id(node)] = Block(header, tuple(below), self.rows(node))
+            text = "\n".join((header.text, *(line.text for line in below)))
+            found = self._blocks[id(node)] = Block(header, tuple(below), self.rows(node), text)
         return found
 
     def _indent(self, at: int) -> int:
-        whole, start = self._draft.whole, self._starts[self._draft.statements[at][0] - 1]
-        end = start
-        while whole[end : end + 1] in (" ", "\t", "\f"):
-            end += 1
-        lead = whole[start:end]
+        lead = _LEAD.match(self._draft.whole, self._draft.starts[self._draft.statements[at][0] - 1])[0]  # type: ignore[index]
         return len(lead) if "\t" not in lead and "\f" not in lead else len(lead.rpartition("\f")[2].expandtabs(8))
 
     def _line(self, at: int) -> Line:
         row, end_row = self._draft.statements[at]
-        end = self._starts[end_row] if end_row < len(self._starts) else len(self._draft.whole)
-        text = self._draft.whole[self._starts[row - 1] : end]
+        end = self._draft.starts[end_row] if end_row < len(self._draft.starts) else len(self._draft.whole)
+        text = self._draft.whole[self._draft.starts[row - 1] : end]
         return Line(row, self._indent(at), text, code(text))
 
     def read_elsewhere(self, block: Block, name: str, owner: str) -> bool:
         """Whether the file outside a class may read an attribute of its objects."""
         whole = self._draft.whole
-        first, last = (self._starts[block.rows[0] - 1], self._starts[min(block.rows[1], len(self._starts) - 1)])
+        first, last = (
+            self._draft.starts[block.rows[0] - 1],
+            self._draft.starts[min(block.rows[1], len(self._draft.starts) - 1)],
+        )
         rest = code(whole[:first]) + "\n" + code(whole[last:])
         derived = re.search(rf"\bclass\s+\w+\s*\([^)]*\b{re.escape(owner)}\b", rest) is not None
         of = r"" if derived else r"(?<!\bself)(?<!\bthis)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from gelu_lint.claims import claim
@@ -31,6 +32,12 @@ class _Found(NamedTuple):
     claims: Claimed
 
 
+@cache
+def _last_names() -> frozenset[str]:
+    """The last parts of the names of all GELUs that are known."""
+    return frozenset(name.rpartition(".")[2] for name in callables())
+
+
 class Calls:
     """A visitor that collects sites; ``sites`` tells them once their nodes are placed."""
 
@@ -40,7 +47,7 @@ class Calls:
         self._compared: list[tuple[CSTNode, Callable, str]] = []
         self._guards = Guards()
         self._taken: set[int] = set()
-        self._last = {name.rpartition(".")[2] for name in callables()}
+        self._last = _last_names()
         self._aliases = self._worth_resolving()
 
     def visit_Call(self, node: Call) -> None:

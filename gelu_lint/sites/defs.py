@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from gelu_lint.claims import chooses
+from gelu_lint.claims import WIDTHS, chooses
 from gelu_lint.facts.table import find
 from gelu_lint.lines import WORD, code
 from gelu_lint.model import Def, Parameter, Site, Span, Swap
@@ -213,7 +213,9 @@ def _def(found: _Found, blocks: Blocks, draft: Draft) -> Def:
         kind = "init" if node.name.value in _GIVEN else "method"
     bases = [last_name(base.value) for base in owner.bases] if owner is not None else []
     known = all(_BASES.fullmatch(base) for base in bases) and _RUNS.isdisjoint(bases)
+    kinds = {what for _, _, what in found.parameters}
     settings = [name.value for name, _, what in found.parameters if what == "settings"]
+    keys = _keys(settings, around) if settings else ()
     parameters = (_parameter(found, *parameter, block, around, blocks, draft) for parameter in found.parameters)
     decorators = node.decorators if isinstance(node, FunctionDef) else ()
     return Def(
@@ -228,10 +230,10 @@ def _def(found: _Found, blocks: Blocks, draft: Draft) -> Def:
         found.first,
         tuple(last_name(getattr(d.decorator, "func", d.decorator)) for d in decorators),
         known,
-        _keys(settings, around),
-        _sight(settings, around, block, draft) if settings else "",
-        around.calls(),
-        any(_APPROXIMATES.search(line.text) for line in around.below),
+        keys,
+        _sight(settings, around, block, draft) if any(map(WIDTHS.search, keys)) else "",
+        around.calls() if "activation" in kinds else (),
+        not kinds.isdisjoint(("module", "perhaps")) and "approx" in around.text and _approximates(around),
     )
 
 
@@ -263,8 +265,14 @@ def _parameter(
     return Parameter(word, kind, span, statement, known, value, fate, held, text, waived)
 
 
+def _approximates(around: Block) -> bool:
+    return any(_APPROXIMATES.search(line.text) for line in around.below)
+
+
 def _checked(name: str, block: Block) -> bool:
     """Whether a function refuses everything but a GELU for a parameter."""
+    if "isinstance" not in block.text or "GELU" not in block.text:
+        return False
     kind = rf"isinstance\(\s*{re.escape(name)}\s*,\s*\(?\s*[\w.]*GELU\s*,?\s*\)?\s*\)"
     refuses = re.compile(rf"\s*(?:assert\s+{kind}|if\s+not\s+{kind}\s*:)")
     return any(refuses.match(line.code) for line in block.below)
@@ -317,6 +325,8 @@ def _keys(settings: Sequence[str], around: Block) -> tuple[str, ...]:
         named = re.compile(rf"{word}(?:\.get\(|\[|\s*,)\s*[\"'](\w+)[\"']")
         whole = re.compile(rf"(\w+)\(\s*(?:\w+\s*=\s*)?(?:[^()]*,\s*)?{word}\s*[,)]")
         for line in around.below:
+            if name not in line.text:
+                continue
             found.update(plain.findall(line.code))
             if '"' in line.text or "'" in line.text:
                 found.update(f"[{key}]" for key in named.findall(line.text))

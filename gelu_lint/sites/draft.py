@@ -19,7 +19,8 @@ class Draft:
     """Places nodes of one parsed text.
 
     ``rows`` say where the rows of the parsed text start and ``origin`` which rows of the file they are, of whose text,
-    ``whole``, they may be a part; ``statements`` are (row, end_row) in the file of its logical lines, in order;
+    ``whole``, whose rows start at ``starts``, they may be a part; ``statements`` are (row, end_row) in the file of its
+    logical lines, in order;
     ``shifts`` says by row of the parsed text how many characters were left out at its start.
     """
 
@@ -31,8 +32,10 @@ class Draft:
         statements: Sequence[tuple[int, int]],
         offsets: dict[int, tuple[int, int]],
         whole: str,
+        starts: Sequence[int],
         shifts: dict[int, int],
     ) -> None:
+        self.starts = starts
         self._whole, self._shifts = whole, shifts
         self._text, self._rows, self._statements, self._offsets = text, rows, statements, offsets
         self._origin = origin

@@ -65,7 +65,8 @@ class Names:
     def _patch(self, names: frozenset[str]) -> None:
         """A class whose behaviour is replaced is another class."""
         self.patched.update(names)
-        self.patched.update(owner for owner, _, last in (n.rpartition(".") for n in names) if last in _BEHAVIOUR)
+        owners = (owner for owner, _, last in (name.rpartition(".") for name in names) if last in _BEHAVIOUR)
+        self.patched.update(owner for owner in owners if owner.rpartition(".")[2][:1].isupper())  # a module has none
 
     def is_patched(self, names: frozenset[str]) -> bool:
         """Whether the file assigns to any of ``names``, or to what holds it."""
