@@ -147,12 +147,11 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
         project = _whole_project(folder, tuple(given)) if action != "inventory" else ""
         tasks.append(_Task(name, _settings_of(folder, _frozen(overrides)), action, cache is not None, project))
     jobs = overrides.get("jobs", 0)
-    hints: dict[str, tuple[str, ...]] = {}
-    results = dict(_all(tasks, cache, jobs, progress, hints))
+    results = dict(_all(tasks, cache, jobs, progress))
     if any(task.project for task in tasks) and results:
         from gelu_lint.projects import across
 
-        results.update(across(tasks, results, hints, cache, jobs))
+        results.update(across(tasks, results, jobs))
     if cache is not None:
         cache.save()
     outcomes += [done.outcome for done in results.values() if done.outcome is not None]
@@ -243,32 +242,25 @@ def _cache(paths: Sequence[str], overrides: Mapping[str, Any], action: str, whol
 
 
 def _all(
-    tasks: list[_Task],
-    cache: _Memory | None,
-    jobs: int,
-    progress: Callable[[int, int], None],
-    hints: dict[str, tuple[str, ...]],
+    tasks: list[_Task], cache: _Memory | None, jobs: int, progress: Callable[[int, int], None]
 ) -> Iterator[tuple[str, _Done]]:
-    """What comes of the files that matter, in any order. ``hints`` gets the files that hold no GELU and may make one
-    run in fp16, with what they import."""
+    """What comes of the files that matter, in any order."""
     waiting = []
+    marked = set()
     for task in tasks:
         known = cache.known(task) if cache is not None else None
         if known is None:
             waiting.append(task)
         elif known.outcome is not None or known.summary is not None:
+            if known.summary is not None and known.summary.sites:
+                marked.add(task.path)
             yield task.path, known
-    for done, (task, result) in enumerate(_spread(waiting, cache, jobs, hints), len(tasks) - len(waiting) + 1):
+    for done, (task, result) in enumerate(_spread(waiting, tasks, marked, cache, jobs), len(tasks) - len(waiting) + 1):
         progress(done, len(tasks))
-        remember(cache, task, result)
+        if cache is not None and result.state is not None:
+            cache.put(task, result)
         if result.outcome is not None or result.summary is not None:
             yield task.path, result
-
-
-def remember(cache: _Memory | None, task: _Task, result: _Done) -> None:
-    """Keep what has been found out about a file for later runs."""
-    if cache is not None and result.state is not None:
-        cache.put(task, result)
 
 
 class _Memory:
@@ -327,12 +319,13 @@ def _recalled(task: _Task, entry: Entry) -> _Done | None:
 
 
 def _spread(
-    tasks: list[_Task], cache: _Memory | None, jobs: int, hints: dict[str, tuple[str, ...]]
+    tasks: list[_Task], every: list[_Task], marked: set[str], cache: _Memory | None, jobs: int
 ) -> Iterator[tuple[_Task, _Done]]:
     """What came of each task that matters, from this process or, where that pays, from workers: first who passes the
-    screen, then what they hold."""
+    screen, then what they hold. Of ``every`` task ``marked`` are the files that are known to hold a GELU."""
     jobs = jobs or (_jobs() if len(tasks) >= _WORKERS_FROM else 1)
     waiting: list[_Task] = []
+    hints: dict[str, tuple[str, ...]] = {}
     for task, done in _each(_screened, tasks, cache, jobs if len(tasks) >= _MANY else 1, modest=True):
         if isinstance(done, _Done):
             yield task, done
@@ -341,19 +334,20 @@ def _spread(
             if len(waiting) == _WORKERS_FROM and jobs > 1:
                 _warm()  # beside the workers that screen, and once for those that come
         elif isinstance(done, tuple):
-            hints[task.path] = done
-            yield task, _Done(None)
+            hints[task.path] = done  # it may make others run in fp16
         else:
             yield task, _Done(None)
-    yield from read(waiting, cache, jobs)
+    if hints and (waiting or marked):
+        from gelu_lint.projects import near
+
+        waiting += near(every, hints, marked.union(task.path for task in waiting))
+    yield from read(waiting, jobs, _work, cache)
 
 
-def read(
-    tasks: list[_Task], cache: _Memory | None, jobs: int, work: _Work | None = None, spread: int = _WORKERS_FROM
-) -> Iterator[tuple[_Task, _Done]]:
-    """What comes of each task, by workers from ``spread`` tasks on."""
+def read(tasks: list[_Task], jobs: int, work: _Work, cache: _Memory | None = None) -> Iterator[tuple[_Task, _Done]]:
+    """What comes of each task, by workers where that pays."""
     jobs = jobs or _jobs()
-    for task, done in _each(work or _work, tasks, cache, jobs if len(tasks) >= spread else 1):
+    for task, done in _each(work, tasks, cache, jobs if len(tasks) >= _WORKERS_FROM else 1):
         yield task, done if isinstance(done, _Done) else _Done(None)
 
 

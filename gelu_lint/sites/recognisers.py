@@ -61,6 +61,8 @@ class Recognisers:
     def facts(self, summary: FileSummary, draft: Draft, arrivals: Sequence[Arrival]) -> FileSummary:
         """``summary`` with all facts; ``arrivals`` are where contexts of other files lead into this one."""
         contexts = self._contexts(draft, arrivals) if self._halves.kinds() or arrivals else ()
+        if self._first[0] not in self.visitors:
+            return summary._replace(contexts=contexts)
         kinds = frozenset(context.kind for context in contexts)
         called, written = [*self._calls.sites(draft)], [*self._formulas.sites(draft, kinds)]
         typed = [*written, *self._backwards.sites(draft)]
