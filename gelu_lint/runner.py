@@ -340,8 +340,12 @@ def _spread(
     if hints and (waiting or marked):
         from gelu_lint.projects import near
 
-        waiting += near(every, hints, marked.union(task.path for task in waiting))
-    yield from read(waiting, jobs, _work, cache)
+        found = near(every, hints, marked.union(task.path for task in waiting))
+        waiting += found
+        hints = {task.path: () for task in found}
+    for task, done in read(waiting, jobs, _work, cache):
+        # That a file without a GELU cannot be read is no news.
+        yield task, _Done(None) if done.summary is None and task.path in hints else done
 
 
 def read(tasks: list[_Task], jobs: int, work: _Work, cache: _Memory | None = None) -> Iterator[tuple[_Task, _Done]]:

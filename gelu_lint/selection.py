@@ -141,7 +141,8 @@ class Selection:
             return
         if "ndtr(" in self._text or "norm.cdf(" in self._text:
             self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
-        self._scripts = "jit" in self._text and _JIT.search(self._text) is not None
+        scripts = any(word in self._text for word in ("jit.script", "jit.trace(", "jit import"))
+        self._scripts = scripts and _JIT.search(self._text) is not None
         by_torch = self._scripts or ("torch" in self._text and any(word in self._text for word in _KEPT))
         if by_torch or "keras" in self._text:
             self._hands = self._scripts or "keras" in self._text

@@ -103,6 +103,8 @@ class Walk:
             self._walk(self.module)
         finally:
             sys.setrecursionlimit(limit)
+            self._handlers.clear()  # visitors know their walk: no circle may keep the tree
+            self._plans.clear()
 
     @property
     def moment(self) -> Moment:
