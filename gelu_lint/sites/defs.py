@@ -145,7 +145,8 @@ class Defs:
             near = _any_between(rows, first, last)
             if near or (given and _any_between(made, first, last) and _only_named(found, blocks)):
                 told = _def(found, blocks, draft)
-                if told.parameters:
+                kinds = {parameter.kind for parameter in told.parameters}
+                if kinds - {"settings"} or (kinds and WIDTHS.search(blocks.of(wide).text)):
                     yield told
         for node, unread, around in self._lambdas:
             span = draft.span(node)
