@@ -179,9 +179,9 @@ def _apart(flavour: str) -> str:
 def _written(site: Site) -> str:
     """What to call a site in a message."""
     return (
-        f"the formula in row {site.span.row}"
+        f"the formula in line {site.span.row}"
         if site.spelling == "formula"
-        else f"{site.written} in row {site.span.row}"
+        else f"{site.written} in line {site.span.row}"
     )
 
 
@@ -211,7 +211,7 @@ def _overwritten(file: FileSummary, each: Def, parameter: Parameter, rows: tuple
         given = [argument.text for argument in site.arguments if argument.text.split(" = ")[0] == parameter.held]
         if given:
             message = (
-                f"{parameter.name} is accepted and never read: {site.written} in row {site.span.row} gets "
+                f"{parameter.name} is accepted and never read: {site.written} in line {site.span.row} gets "
                 f"{parameter.held}, which is {parameter.text} whatever was given"
             )
             if parameter.kind == "flavour":

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Sequence
 
 from gelu_lint.imports import candidates, import_edit
-from gelu_lint.model import Arrival, Bound, Directive, Fault, FileSummary, Finding, Project, Site, Span
+from gelu_lint.model import Arrival, Bound, Context, Directive, Fault, FileSummary, Finding, Project, Site, Span
 from gelu_lint.outline import Part
 from gelu_lint.scan import Scan, scan
+from gelu_lint.screen import passes
 from gelu_lint.skeleton import LONGEST, Skeleton, skeleton, whole
 from gelu_lint.source import Source, from_text
 from gelu_lint.suppress import directives, silence
@@ -72,7 +73,7 @@ def summarise(source: Source, *, complete: bool = False, arrivals: Sequence[Arri
         read = read._replace(uses=tuple(use for use in read.uses if use.kind == "gate" or use.span.row in near))
     elif read.faults and (not _NAMED.search(text) or _TEMPLATE.search(text)):
         # Words such as "angelus" pass the screen, and templates are no Python: that they do not parse is no news.
-        read = read._replace(faults=())
+        read = read._replace(faults=()) if passes(source.data) else unread(source.path)
     return read
 
 
@@ -158,6 +159,11 @@ def _unparsable(summary: FileSummary, source: Source, row: int, column: int, mes
     hint = " (Python 2 code?)" if "Missing parentheses in call to" in message else ""
     span = Span(row, min(column, len(line)), row, len(line))
     return summary._replace(faults=(*summary.faults, Fault(span, f"file skipped: {message}{hint}")))
+
+
+def unread(path: str) -> FileSummary:
+    """The summary of a file without a GELU that may make others run in half precision, and cannot be read."""
+    return FileSummary(path, contexts=(Context("unread", "", "", Span(1, 0, 1, 0), "", (1, 1)),))
 
 
 def unreadable(path: str, message: str, row: int = 1) -> FileSummary:

@@ -48,7 +48,7 @@ class _Rows:
         )
         self.says = re.compile(
             rb"\.half\(|\bhalf\b.*\bimport|import\b.*\bhalf\b|torch\.half\b|HalfTensor|mixed_float16|\bautocast\b"
-            rb"|[\"'](?:half|fp16|16|16-mixed|16-true)[\"']|\bfp16\s*=\s*(?:True|dict)\b|\bprecision\s*=\s*16\b"
+            rb"|[\"'](?:half|fp16|16|16-mixed|16-true)[\"']|\bfp16\s*=\s*(?:True|dict|[\w.]*is_available)\b|\bprecision\s*=\s*16\b"
             rb"|%b.*?%b" % (given, half)
         )
         # Comparisons, tensors of some dtype, comments and prompts make nothing run in fp16.

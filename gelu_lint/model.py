@@ -235,7 +235,8 @@ class Use(NamedTuple):
 class Context(NamedTuple):
     """Something that makes code run in fp16.
 
-    kind       half (tensors are fp16) or cuda_autocast (some operations are lifted to float32)
+    kind       half (tensors are fp16), cuda_autocast (some operations are lifted to float32) or unread (the file
+               cannot be read, and may have any)
     path       the file that it stands in, "" for the file that it is a fact of
     written    its source, shortened
     rows       the stretches of rows of this file that may run under it

@@ -136,7 +136,9 @@ class _Whole:
         """The files about which the project says something new."""
         extra, led = self._said(), self._led()
         wanted = {path for path in led if path in self._summaries and self._summaries[path].sites}
-        wanted.update(extra, (path for path, summary in self._summaries.items() if _directed(summary)))
+        wanted.update(extra)
+        if not any(context.kind == "unread" for s in self._summaries.values() for context in s.contexts):
+            wanted.update(path for path, summary in self._summaries.items() if _directed(summary))
         evidence = {path: (led.get(path, ()), extra.get(path, ())) for path in sorted(wanted)}
         first = {path: self._results[path].outcome for path in evidence if path in self._results}
         work = functools.partial(again, evidence, first)

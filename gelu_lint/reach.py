@@ -134,12 +134,13 @@ class Reach:
             found.make_all([at])
         return found.done()
 
-    def run_by(self, row: int) -> Reached:
-        """What the statement at ``row`` runs, and what the rest of its function does with what it binds."""
+    def run_by(self, row: int, only: str = "") -> Reached:
+        """What the statement at ``row`` runs, or ``only`` what it calls by this last name, and what the rest of its
+        function does with what it binds."""
         at = self._at(row)
         found = _Following(self)
         if at is not None:
-            found.run_all([at])
+            found.call(at, only) if only else found.run_all([at])
             lines = self.lines(at.part)
             if lines.scopes[at.line] >= 0:
                 names = self.bound_by(at)
@@ -377,6 +378,16 @@ class _Following:
             if at not in self._run and not self._reach.is_shielded(at):
                 self._run.add(at)
                 self._queue.append((at, True))
+
+    def call(self, at: _Line, name: str) -> None:
+        """What a line calls by this last name runs."""
+        for dotted, after in self._reach.tokens(at):
+            first, *rest = dotted.split(".")
+            if after == "(" and dotted.rpartition(".")[2] == name:
+                if first in _OWN:
+                    self._own(at, rest, True, True)
+                else:
+                    self._name(at, first, rest, not rest, True)
 
     def make_all(self, block: Iterable[_Line]) -> None:
         """What these lines name or make runs."""

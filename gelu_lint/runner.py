@@ -344,8 +344,9 @@ def _spread(
         waiting += found
         hints = {task.path: () for task in found}
     for task, done in read(waiting, jobs, _work, cache):
-        # That a file without a GELU cannot be read is no news.
-        yield task, _Done(None) if done.summary is None and task.path in hints else done
+        # That a file without a GELU cannot be read is no news, but others may run under what it says.
+        failed = done.summary is None and task.path in hints
+        yield task, _Done(None, summary=_unread(task.path)) if failed else done
 
 
 def read(tasks: list[_Task], jobs: int, work: _Work, cache: _Memory | None = None) -> Iterator[tuple[_Task, _Done]]:
@@ -528,6 +529,12 @@ def again(
         return _Done(_unreadable(task, fault.message, fault.row))
     except Exception as fault:
         return _Done(_failed(task, fault))
+
+
+def _unread(path: str) -> FileSummary:
+    from gelu_lint.engine import unread
+
+    return unread(path)
 
 
 def _failed(task: _Task, fault: Exception) -> Outcome:

@@ -268,6 +268,7 @@ JSON_KEYS = [
     "cell",
     "url",
     "fix",
+    "related",
     "data",
 ]
 

@@ -215,6 +215,10 @@ REACHED = {
         "    args = TrainingArguments('out', fp16=True)\n    Trainer(Mlp(8), args).train()\n",
         [4],
     ),
+    "TrainingArguments, where there is a device": (
+        "args = TrainingArguments('out', fp16=torch.cuda.is_available())\nTrainer(Mlp(8), args).train()\n",
+        [4],
+    ),
     "TrainingArguments from a function": (
         "def arguments():\n    return TrainingArguments('out', fp16=True)\n\n\ndef main():\n"
         "    Trainer(Mlp(8), arguments()).train()\n",
@@ -261,6 +265,10 @@ SPARED = {
     ),
     "an inner region that is off": (
         f"def step(x):\n{WITH}with torch.autocast('cuda', enabled=False):\n            return act(x)\n"
+    ),
+    "what a GELU gives is cast": "def f(x):\n    x = x.float()\n    return F.gelu(x, approximate='none').half()\n",
+    "another call of the row takes what is cast": (
+        "student = Mlp(8)\nteacher = Other()\n\n\ndef f(x):\n    return student(x) - teacher(x.half())\n"
     ),
     "lifted": f"def step(x):\n{WITH}return F.gelu(x.float(), approximate='none')\n",
     "lifted by to": f"def step(x):\n{WITH}return F.gelu(x.to(torch.float32), approximate='none')\n",

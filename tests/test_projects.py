@@ -173,6 +173,14 @@ def test_suppressions_of_project_rules_are_unused_only_where_all_is_seen(capsys:
     assert found(capsys, "net.py", "idle.py", "train.py") == []
 
 
+@pytest.mark.parametrize("rest", ["def broken(:\n", "\xff"])
+def test_no_suppression_is_idle_where_a_context_cannot_be_read(rest: str, capsys: pytest.CaptureFixture[str]) -> None:
+    used = NET.replace("approximate='none')", "approximate='none')  # noqa: GEL020")
+    lay({"net.py": used})
+    Path("train.py").write_bytes(TRAIN.encode() + rest.encode("latin-1"))
+    assert found(capsys, ".") == []
+
+
 def test_defaults_of_frameworks_are_compared_across_files(capsys: pytest.CaptureFixture[str]) -> None:
     lay({"a/port.py": TORCH, "b/model.py": JAX})
     assert found(capsys, "--select", "GEL031", ".") == [("a/port.py", 5, "GEL031")]

@@ -39,6 +39,7 @@ def _finding(finding: Finding) -> dict[str, object]:
         "cell": finding.cell,
         "url": None,
         "fix": _fix(finding.fix) if finding.fix is not None else None,
+        "related": [{"filename": path, **ends(span), "message": text} for path, span, text in finding.related],
         "data": data,
     }
 

@@ -65,7 +65,7 @@ def _paths(file: FileSummary, choice: Choice) -> Iterator[Finding]:
 def _differ(file: FileSummary, choice: Choice, arm: Arm, other: Arm) -> Finding:
     gap = between(arm.flavour, other.flavour)
     where = f"if {arm.test}" if arm.test else "here"
-    message = f"computes {label(arm.flavour)} {where}, and {label(other.flavour)} otherwise (row {other.span.row}): "
+    message = f"computes {label(arm.flavour)} {where}, and {label(other.flavour)} otherwise (line {other.span.row}): "
     message += f"{distance(gap.size, gap.at)}; {_WHY[arm.kind]}"
     found = report(
         "GEL017", file, choice, message, graded(gap.size), span=arm.span, flavour=arm.flavour, error=gap.size

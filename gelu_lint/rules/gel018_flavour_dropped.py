@@ -16,8 +16,8 @@ a GELU.
 
 ## Fix safety
 The fix hands the choice on, `approximate=approximate` or `approximate=child.approximate`. It is offered where a call
-has one certain argument to take it, and computes the same bits as long as the default is chosen: other choices,
-ignored today, begin to count. Elsewhere there is none.
+has one certain argument to take it, and computes the same bits as long as the default is chosen. Other choices,
+ignored today, begin to count: it takes `--unsafe-fixes`. Elsewhere there is none.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         fix = None
         edit = edit_of(loss)
         if edit is not None and loss.site is not None and can_choose(callables()[loss.site.callee], project):
-            fix = Fix(f"hand it on as {loss.text}", (edit,))
+            fix = Fix(f"hand it on as {loss.text}", (edit,), reach="interface")
         related = ((file.path, *loss.related),) if loss.related is not None else ()
         data = (("symbol", loss.symbol or None),)
         yield Finding(
@@ -81,6 +81,7 @@ RULE = Rule(
             "import torch.nn.functional as F\n\n\ndef act(x, *, approximate='none'):\n"
             "    return F.gelu(x, approximate='none')\n",
             at="4:15",
+            reach="interface",
             fixed="import torch.nn.functional as F\n\n\ndef act(x, *, approximate='none'):\n"
             "    return F.gelu(x, approximate=approximate)\n",
         ),

@@ -48,8 +48,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             continue
         where = f"{context.path}:{context.span.row}" if context.path else f"line {context.span.row}"
         message = (
-            f"{site.written} is the erf GELU and may run in fp16 ({context.written}, {where}), where the checklist "
-            "asks for tanh; erf is finite and accurate there, and a model trained with it changes by up to 4.7e-4"
+            f"{site.written} is the erf GELU and may run in fp16 ({context.written}, {where}), where the release "
+            "checklist asks for tanh; erf is finite and accurate there, and a trained erf model changes by up to 4.7e-4"
         )
         found = report("GEL020", file, site, message, "info", _fix(file, site, project), claimed=None)
         yield found._replace(related=((context.path or file.path, context.span, "runs in fp16"),))

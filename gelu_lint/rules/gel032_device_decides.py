@@ -39,7 +39,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             if arm.kind == "device" and arm.flavour and other is not None:
                 gap = between(arm.flavour, other.flavour)
                 message = f"the device decides: {label(arm.flavour)} by {arm.test or 'its name'}, "
-                message += f"{label(other.flavour)} elsewhere (row {other.span.row}); {distance(gap.size, gap.at)}"
+                message += f"{label(other.flavour)} elsewhere (line {other.span.row}); {distance(gap.size, gap.at)}"
                 found = report(
                     "GEL032", file, choice, message, "warning", span=arm.span, flavour=arm.flavour, error=gap.size
                 )
@@ -59,7 +59,7 @@ def _fused(file: FileSummary) -> Iterator[Finding]:
             # The file asks where its tensors are, perhaps in another function: what is computed elsewhere counts.
             if other is None:
                 continue
-            message += f", and the erf GELU stands in for it (row {other.span.row})"
+            message += f", and the erf GELU stands in for it (line {other.span.row})"
         yield report("GEL032", file, use, f"{message}: {distance(gap.size, gap.at)}", "warning", error=gap.size)
 
 

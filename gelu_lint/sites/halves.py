@@ -58,6 +58,7 @@ _SWITCHES = (*_DTYPES, "fp16", "mixed_precision", "precision")
 _BLOCK, _MODEL, _INPUT, _TENSOR, _SWITCH = "block", "model", "input", "tensor", "switch"
 #: Names of names, and bindings of one name, that are followed to a value.
 _DEPTH, _MANY = 4, 5
+_LONG = 80  # characters of a context that are quoted
 _OFF = "off"  # autocast that is switched off, or of bfloat16
 _AUTOCAST = ".autocast"
 
@@ -67,6 +68,7 @@ class _Found(NamedTuple):
     detail: str
     how: str
     symbol: str
+    taker: str = ""  # the last name of the call, not of a GELU, that takes what is cast
 
 
 class Halves:
@@ -86,7 +88,7 @@ class Halves:
         if keyed or opens or last in _CALLS:
             detail, how = self._detail(node, last, opens)
             if detail:
-                self._found.append(_Found(node, detail, how, symbol(self._walk.path)))
+                self._found.append(_Found(node, detail, how, symbol(self._walk.path), self._taker()))
 
     def visit_DictElement(self, node: DictElement) -> None:
         if literal(node.key)[1] == "fp16" and _enabled(node.value):
@@ -112,7 +114,9 @@ class Halves:
             return "half" if how else "", how
         if last == "set_global_policy" and plain and literal(plain[0])[1] == "mixed_float16":
             return "half", _SWITCH
-        if self._says(given, "fp16", True) or self._says(given, "mixed_precision", "fp16"):
+        switch = given.get("fp16")
+        by_device = isinstance(switch, Call) and last_name(switch.func) == "is_available"
+        if by_device or self._says(given, "fp16", True) or self._says(given, "mixed_precision", "fp16"):
             return "cuda_autocast", _SWITCH
         if _enabled(given.get("fp16")) or self._says(given, "precision", 16, "16", "16-mixed"):
             return "cuda_autocast", _SWITCH
@@ -165,9 +169,16 @@ class Halves:
         if not isinstance(node, Call) and says_model(last_name(node)):
             return _MODEL
         function = next((a for a in reversed(self._walk.path) if isinstance(a, FunctionDef)), None)
-        if function is None:
-            return ""
-        return _INPUT if _calls_gelu(function) else _TENSOR
+        if function is None or _calls_gelu(node):
+            return ""  # what a GELU gives is cast, not what it gets
+        return _INPUT if _calls_gelu(function.body) else _TENSOR
+
+    def _taker(self) -> str:
+        """The last name of the nearest call that takes what is cast, "" for a GELU: that stands in the same place."""
+        for call, argument in reversed([*pairwise(self._walk.path)]):
+            if isinstance(call, Call) and isinstance(argument, Arg) and _takes(call):
+                return "" if says_gelu(last_name(call.func)) else last_name(call.func)
+        return ""
 
     def _is_half(self, node: CSTNode, moment: Moment) -> bool:
         return any(
@@ -233,7 +244,8 @@ class Halves:
             if found.detail == _OFF:
                 continue
             span, rows = draft.span(found.node), draft.statement(found.node)
-            text = " ".join(draft.text(found.node).split())[:60]
+            text = " ".join(draft.text(found.node).split())
+            text = text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
             told = {
                 _BLOCK: reach.under,
                 _MODEL: reach.made_by,
@@ -241,6 +253,8 @@ class Halves:
                 _TENSOR: reach.fed_by,
                 _SWITCH: reach.beside,
             }[found.how](rows[0])
+            if found.how == _INPUT and found.taker:
+                told = reach.run_by(rows[0], found.taker)
             if found.how != _TENSOR or told.rows or told.leads:
                 yield Context(found.detail, "", text, span, found.symbol, rows, *told)
 
@@ -268,9 +282,9 @@ def _takes(call: CSTNode) -> bool:
     return says_gelu(name) or says_model(name)
 
 
-def _calls_gelu(function: FunctionDef) -> bool:
-    """Whether a function calls a GELU, and thus casts what it gives it."""
-    waiting: list[CSTNode] = [function.body]
+def _calls_gelu(node: CSTNode) -> bool:
+    """Whether a GELU is called somewhere in a node."""
+    waiting: list[CSTNode] = [node]
     while waiting:
         item = waiting.pop()
         if isinstance(item, Call) and says_gelu(last_name(item.func)):
