@@ -11,7 +11,7 @@ from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, literal, text_of
 from gelu_lint.tree.names import Names
-from gelu_lint.tree.nodes import Call, Comparison, CSTNode, If, IfExp, Name
+from gelu_lint.tree.nodes import Call, Comparison, CSTNode, Name
 from gelu_lint.tree.walk import Walk
 
 _FUSED = frozenset(
@@ -22,7 +22,6 @@ _FUSED = frozenset(
 
 
 #: What tells that a file asks where its tensors are before it calls what only one device has.
-_TOP = re.compile(r"^[^\s#)\]}]", re.MULTILINE)
 _ASKS = re.compile(r"\bis_cuda\b|\bdevice\.type\b|\bdevice_type\b")
 
 
@@ -31,7 +30,7 @@ class Fused:
 
     def __init__(self, walk: Walk, names: Names) -> None:
         self._walk, self._names = walk, names
-        self._found: list[tuple[Call, CSTNode, str, bool]] = []
+        self._found: list[tuple[Call, CSTNode, str]] = []
 
     def visit_Call(self, node: Call) -> None:
         given = next(
@@ -44,8 +43,7 @@ class Fused:
             callee = node.args[0].value
         meant = self._names.resolve(callee, self._walk.moment)
         if meant & _FUSED or (not meant and last_name(callee) == "_addmm_activation"):
-            branched = any(isinstance(a, (If, IfExp)) for a in self._walk.path)
-            self._found.append((node, callee, symbol(self._walk.path), branched))
+            self._found.append((node, callee, symbol(self._walk.path)))
 
     def _is_on(self, node: CSTNode) -> bool:
         """Whether ``use_gelu`` is true, or asks for the name of a GELU."""
@@ -60,23 +58,14 @@ class Fused:
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``uses`` needs the places of."""
-        for node, callee, _, _ in self._found:
+        for node, callee, _ in self._found:
             yield node
             yield callee
 
     def uses(self, draft: Draft) -> Iterator[Use]:
         """The uses, in source order."""
-        for node, callee, around, branched in self._found:
-            # A branch may ask by a function that stands elsewhere.
-            asked = draft.whole if branched else _block_around(draft.whole, draft.starts[draft.span(node).row - 1])
-            guard = "device" if _ASKS.search(asked) else ""
+        guard = "device" if self._found and _ASKS.search(draft.whole) else ""
+        for node, callee, around in self._found:
             span, at, rows = draft.span(node), draft.span(callee), draft.statement(node)
             name = draft.text(callee)
             yield Use("fused", name, name, "", span, at, (), None, "call", around, guard, rows, "")
-
-
-def _block_around(text: str, at: int) -> str:
-    """The statement of the top level, as far as indentation tells, in which an offset lies."""
-    first = max((found.start() for found in _TOP.finditer(text, 0, at + 1)), default=0)
-    last = _TOP.search(text, at + 1)
-    return text[first : last.start() if last is not None else len(text)]
