@@ -118,7 +118,7 @@ def _unread(file: FileSummary) -> Iterator[Loss]:
                 continue
             if isinstance(parameter.default, (bool, int, float)) and parameter.kind == "activation":
                 continue  # whether there is one, not which
-            if each.kind == "method" and parameter.kind == "activation":
+            if each.kind == "method" and (parameter.kind == "activation" or not each.known_base):
                 continue  # the signature may be that of its base
             if parameter.kind == "activation" and (_DESIGNED.search(each.owner) or _chooses(file, rows)):
                 continue

@@ -9,7 +9,7 @@ give. Where words leave it open, more is said to run than does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from keyword import kwlist
 from typing import NamedTuple
@@ -48,6 +48,11 @@ _FROM = re.compile(r"\s*from\s+([\w.]+|\.+[\w.]*)\s+import\b\s*(.*)", re.DOTALL)
 _IMPORT = re.compile(r"\s*import\b(.*)", re.DOTALL)
 _ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 _OWN = ("self", "cls")
+_ENTERS = re.compile(r"\benter_context\(|\.__enter__\(")
+_LAMBDA = re.compile(r"=\s*lambda\b")
+#: A name that is cast to float32, and what a call is given first.
+_LIFTS = re.compile(r"\s*(\w+)\s*=\s*\1\.(?:float\(\)|to\((?:dtype\s*=\s*)?torch\.float(?:32)?\))\s*(?:#.*)?$")
+_GIVEN = re.compile(r"\(\s*(\w+)\s*[,)]")
 _WORDS = frozenset(kwlist)
 _MADE = re.compile(r"(?<!\w)[A-Z]\w*[a-z]\w*\s*[(.]|\b(?:build|make|create|get|load|new)(?:_\w+)?\(|lambda|partial\(")
 _PLAIN = re.compile(r"(?!None\b|True\b|False\b)[A-Za-z_][\w.]*")
@@ -99,6 +104,7 @@ class Reach:
         self._calls: dict[str, list[_Line]] = {}
         self._tokens: dict[_Line, list[tuple[str, str]]] = {}
         self._parameters: dict[_Line, frozenset[str]] = {}
+        self._casts: dict[tuple[int, int], dict[str, int]] = {}
         self._shielded: set[_Line] = set()
 
     def shield(self, row: int) -> None:
@@ -115,15 +121,32 @@ class Reach:
             own = self._opened(at)
             for block in [own] if own is not None else [self._opened(header) or [] for header in self._openers(at)]:
                 found.run_all(block)
+            for handed in self._handed_on(at, own):
+                found.run_all(handed)
         return found.done()
+
+    def _handed_on(self, at: _Line, own: Sequence[_Line] | None) -> Iterator[Sequence[_Line]]:
+        """What runs where a context is entered by a call, or where its block yields: in blocks of that function."""
+        lines = self.lines(at.part)
+        scope = lines.scopes[at.line]
+        if _ENTERS.search(lines.text(at.line)):
+            below = lines.below(scope) if scope >= 0 else range(len(lines))
+            yield [_Line(at.part, j) for j in below if j > at.line and lines.scopes[j] == scope]
+        if scope >= 0 and any(lines.logical[line.line].word == "yield" for line in own or ()):
+            for line in self.mentions(lines.defines(scope)):
+                yield self._opened(line) or []
 
     def beside(self, row: int) -> Reached:
         """What is made in the scope of the statement at ``row``, and in scopes that use what it binds or returns."""
         at = self._at(row)
         found = _Following(self)
         if at is not None:
-            for block in (self._scope(at), *(self._scope(line) for line in self._users(at))):
+            users = [*self._users(at)]
+            for block in (self._scope(at), *(self._scope(line) for line in users)):
                 found.make_all(block)
+            for line in users:  # with accelerator.autocast():
+                if ".autocast(" in self.lines(line.part).text(line.line):
+                    found.run_all(self._opened(line) or [])
         return found.done()
 
     def made_by(self, row: int) -> Reached:
@@ -201,8 +224,28 @@ class Reach:
         return self._parameters[header]
 
     def is_shielded(self, at: _Line) -> bool:
-        """Whether a line is out of it."""
-        return at in self._shielded
+        """Whether a line is out of it: by a context of its own, or since what it is given has been lifted before."""
+        if at in self._shielded:
+            return True
+        lines = self.lines(at.part)
+        scope = lines.scopes[at.line]
+        lifted = self._lifted(at.part, scope)
+        given = _GIVEN.findall(code(lines.text(at.line))) if lifted else ()
+        return any(lifted.get(name, at.line) < at.line for name in given)
+
+    def _lifted(self, part: int, scope: int) -> Mapping[str, int]:
+        """The names that a function casts to float32, and the line that does."""
+        key = (part, scope)
+        if key not in self._casts:
+            lines = self.lines(part)
+            below = lines.below(scope) if scope >= 0 else range(0)
+            found: dict[str, int] = {}
+            for j in below:
+                cast = _LIFTS.match(lines.text(j))
+                if cast is not None and lines.scopes[j] == scope:
+                    found.setdefault(cast[1], j)
+            self._casts[key] = found
+        return self._casts[key]
 
     def is_picked(self, at: _Line) -> bool:
         """Whether a line stands in a branch that picks one of many by name: which one runs, nobody can tell."""
@@ -330,6 +373,10 @@ class Reach:
                     self._import(found[1])
 
     def _import(self, text: str) -> None:
+        if ";" in text:
+            for piece in text.split(";"):
+                self._import(piece)
+            return
         text = code(text).replace("(", " ").replace(")", " ").replace("\\", " ")
         source, plain = _FROM.match(text), _IMPORT.match(text)
         if source is not None:
@@ -422,6 +469,8 @@ class _Following:
             return  # the names in the header of a function are annotations and defaults
         if lines.logical[at.line].word in ("import", "from"):
             return
+        if not runs and ")(" in lines.text(at.line):
+            return  # what is made there is called there, too: Net()(x)
         for dotted, after in self._reach.tokens(at):
             first, *rest = dotted.split(".")
             called = after == "(" and not rest
@@ -461,6 +510,8 @@ class _Following:
             if scope < 0:
                 break
             held = [j for j in local if lines.scopes[j] == scope and self._reach.holds(_Line(at.part, j), name)]
+            if any(lines.logical[j].word in ("import", "from") for j in held):
+                break  # as one at the top level
             for j in held:
                 if runs or lines.defines(j) or called or says_model(name) or _makes(lines.text(j)):
                     self._binding(_Line(at.part, j), called, runs)
@@ -494,6 +545,8 @@ class _Following:
             text = lines.text(at.line)
             if not _is_table(text) and (runs or not called or _hands_on(text)):
                 self.make_all([at])
+                if called and runs and _LAMBDA.search(text):
+                    self.run_all([at])
             return
         is_class = lines.logical[at.line].word == "class"
         if is_class or runs:

@@ -244,6 +244,27 @@ REACHED = {
     ),
     "DeepSpeed, as dict": ("deepspeed.initialize(model=Mlp(8), config=dict(fp16=dict(enabled=True)))\n", [4]),
     "the default dtype": ("torch.set_default_dtype(torch.float16)\nmodel = Mlp(8)\n", [4]),
+    "a submodule": (
+        "class Net(nn.Module):\n    def __init__(self):\n        self.enc = Mlp(8)\n        self.enc.half()\n",
+        [4],
+    ),
+    "a model that is bound anew": ("m = Mlp(8)\nm = m.cuda()\nm.half()\n", [4]),
+    "a context that a function yields in": (
+        "@contextmanager\ndef mixed():\n    with torch.autocast('cuda', dtype=torch.float16):\n        yield\n\n\n"
+        "def step(x):\n    with mixed():\n        return act(x)\n",
+        [11],
+    ),
+    "a context that is entered by a call": (
+        "def step(x, stack):\n    stack.enter_context(torch.autocast('cuda', dtype=torch.float16))\n"
+        "    return act(x)\n",
+        [11],
+    ),
+    "the context of an accelerator": (
+        "accelerator = Accelerator(mixed_precision='fp16')\n\n\ndef step(x):\n    with accelerator.autocast():\n"
+        "        return act(x)\n",
+        [11],
+    ),
+    "a lambda": (f"f = lambda x: F.gelu(x, approximate='none')\n\n\ndef step(x):\n{WITH}return f(x)\n", [14]),
     "implicit": (f"def step(x):\n{WITH}return F.gelu(x)\n", [16]),
     "handed on": (f"def step(x):\n{WITH}return run(F.gelu, x)\n", [16]),
 }
@@ -269,6 +290,11 @@ SPARED = {
     "what a GELU gives is cast": "def f(x):\n    x = x.float()\n    return F.gelu(x, approximate='none').half()\n",
     "another call of the row takes what is cast": (
         "student = Mlp(8)\nteacher = Other()\n\n\ndef f(x):\n    return student(x) - teacher(x.half())\n"
+    ),
+    "lifted on a line of its own": f"def step(x):\n{WITH}x = x.float()\n        return F.gelu(x, approximate='none')\n",
+    "made and called before": f"def step(x):\n    y = Mlp(8)(x)\n{WITH}return y * 2\n",
+    "made and called in a function before": (
+        f"def run(x):\n    return Mlp(8)(x)\n\n\ndef step(x):\n    y = run(x)\n{WITH}return loss(y)\n"
     ),
     "lifted": f"def step(x):\n{WITH}return F.gelu(x.float(), approximate='none')\n",
     "lifted by to": f"def step(x):\n{WITH}return F.gelu(x.to(torch.float32), approximate='none')\n",
@@ -364,6 +390,14 @@ PROJECTS = {
     "an alias": {
         "net.py": HEAD + MLP,
         "train.py": "import net as models\n\nm = models.Mlp(8).half()\n",
+    },
+    "an import in the function": {
+        "net.py": HEAD + ACT.replace("act", "Mlp"),
+        "train.py": f"import torch\n\n\ndef main(x):\n    from net import Mlp\n{WITH}return Mlp(x)\n",
+    },
+    "two imports in a row": {
+        "net.py": HEAD + MLP,
+        "train.py": "import torch; from net import Mlp\nm = Mlp(8).half()\n",
     },
     "a package that hands on": {
         "kit/__init__.py": "from .models import Mlp\n",
@@ -506,8 +540,8 @@ def test_across_files(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    home = next(name for name, text in files.items() if MLP in text)
-    expected = [(home, len(HEAD.splitlines()) + 4)]
+    home = next(name for name, text in files.items() if "GELU" in text or "F.gelu" in text)
+    expected = [(home, len(HEAD.splitlines()) + (4 if MLP in files[home] else 2))]
     options = [] if cached else ["--no-cache"]
     for _ in range(3 if cached else 1):
         assert check(tmp_path, files, capsys, *options, ".") == expected

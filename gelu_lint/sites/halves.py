@@ -159,14 +159,11 @@ class Halves:
             return _INPUT
         while isinstance(node, Call) and isinstance(node.func, Attribute) and node.func.attr.value in _MOVES:
             node = node.func.value
-        if isinstance(node, Name):
-            binding = self._names.single(node, moment)
-            made = binding.node if binding is not None else None
-            if isinstance(made, Call) and _makes(made):
-                return _MODEL
+        if isinstance(node, (Name, Attribute)) and self._is_object(node, moment):
+            return _MODEL
         if isinstance(node, Call) and (_makes(node) or last_name(node.func) == "from_pretrained"):
             return _MODEL
-        if not isinstance(node, Call) and says_model(last_name(node)):
+        if not isinstance(node, Call) and any(says_model(word) for word in _dotted(node)):
             return _MODEL
         function = next((a for a in reversed(self._walk.path) if isinstance(a, FunctionDef)), None)
         if function is None or _calls_gelu(node):
@@ -179,6 +176,17 @@ class Halves:
             if isinstance(call, Call) and isinstance(argument, Arg) and _takes(call):
                 return "" if says_gelu(last_name(call.func)) else last_name(call.func)
         return ""
+
+    def _is_object(self, node: CSTNode, moment: Moment, depth: int = 0) -> bool:
+        """Whether an expression makes an object of a class, or stands for one, perhaps moved."""
+        while isinstance(node, Call) and isinstance(node.func, Attribute) and node.func.attr.value in _MOVES:
+            node = node.func.value
+        if isinstance(node, Name) and depth < _DEPTH:
+            return any(self._is_object(value, when, depth + 1) for value, when in self._bound(node, moment))
+        if isinstance(node, Attribute) and depth < _DEPTH:
+            held = self._names.attribute(node, moment)
+            return held is not None and self._is_object(*held, depth + 1)
+        return isinstance(node, Call) and _makes(node)
 
     def _is_half(self, node: CSTNode, moment: Moment) -> bool:
         return any(
@@ -274,6 +282,14 @@ def _makes(call: Call) -> bool:
     """Whether a call makes an object of a class; that of an attribute of an object, as self.LayerNorm, does not."""
     own = isinstance(call.func, Attribute) and last_name(call.func.value) in ("self", "cls")
     return last_name(call.func)[:1].isupper() and not own
+
+
+def _dotted(node: CSTNode) -> Iterator[str]:
+    """The parts of a dotted name, the last one first."""
+    while isinstance(node, Attribute):
+        yield node.attr.value
+        node = node.value
+    yield last_name(node)
 
 
 def _takes(call: CSTNode) -> bool:
