@@ -56,6 +56,11 @@ class _Rows:
             rb"^[ \t]*(?:\#|>>>|\.\.\.)|[=!]=\s*(?:torch\.)?float16|\bin\s*[({\[](?:\s*[\w.]+,)*\s*[\w.]*float16"
             rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view)(?:_like)?\(.*float16|\#.*(?:float16|autocast)"
         )
+        self.imports = re.compile(
+            rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))",
+            re.MULTILINE,
+        )
+        self.name = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
         self.off = re.compile(rb"enabled\s*=\s*False")
 
 
@@ -82,3 +87,16 @@ def shows(data: bytes) -> bool:
         if _rows().off.search(data, data.rfind(b"\n", 0, at) + 1, end if end >= 0 else len(data)) is None:
             return True
     return False
+
+
+def imports(data: bytes) -> tuple[str, ...]:
+    """The full names that a file imports, as far as its bytes tell."""
+    found: set[str] = set()
+    for module, names, plain in _rows().imports.findall(data):
+        if plain:
+            found.update(name.split()[0] for name in plain.decode("ascii", "ignore").split(",") if name.split())
+            continue
+        base = module.decode("ascii", "ignore")
+        glue = "" if base.endswith(".") else "."
+        found.update(f"{base}{glue}{name.split()[0].decode('ascii', 'ignore')}" for name in _rows().name.findall(names))
+    return tuple(sorted(found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from gelu_lint.model import Arrival, Context
@@ -11,12 +11,10 @@ from gelu_lint.reach import HANDED, MEMBER, Reach
 
 #: So many names of other files are looked up in one project.
 _MOST = 3_000
+#: So many of them from one context, the nearest first: what is farther away is hardly the model.
+_EACH = 80
 #: Where the packages of a project lie, beside its root.
 _SOURCES = ("", "src/", "lib/", "python/")
-_IMPORTS = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))", re.MULTILINE
-)
-_NAME = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
 
 
 class Modules:
@@ -79,19 +77,6 @@ def _above(path: str) -> Iterator[str]:
         yield path
 
 
-def imports(data: bytes) -> tuple[str, ...]:
-    """The full names that a file imports, as far as its bytes tell."""
-    found: set[str] = set()
-    for module, names, plain in _IMPORTS.findall(data):
-        if plain:
-            found.update(name.split()[0] for name in plain.decode("ascii", "ignore").split(",") if name.split())
-            continue
-        base = module.decode("ascii", "ignore")
-        glue = "" if base.endswith(".") else "."
-        found.update(f"{base}{glue}{name.split()[0].decode('ascii', 'ignore')}" for name in _NAME.findall(names))
-    return tuple(sorted(found))
-
-
 def arrivals(
     contexts: Iterable[tuple[str, Context]],
     modules: Modules,
@@ -108,9 +93,10 @@ def arrivals(
     left = _MOST
     for home, context in contexts:
         names: dict[str, set[str]] = {}
-        waiting = [(home, lead) for lead in context.leads]
-        while waiting and left:
-            importer, lead = waiting.pop()
+        waiting = deque((home, lead) for lead in context.leads)
+        until = max(left - _EACH, 0)
+        while waiting and left > until:
+            importer, lead = waiting.popleft()
             if lead.startswith(HANDED):  # of helpers everywhere the callers of others would be found, too
                 given = importers(importer, lead[1:].partition(".")[0]) if importer == home else ()
                 places = [(path, lead) for path in given]
@@ -125,7 +111,7 @@ def arrivals(
                     left -= 1
                     own = reach(path)
                     known[path, name] = own.entered((name,)).leads if own is not None else ()
-                waiting += [(path, further) for further in known[path, name]]
+                waiting.extend((path, further) for further in known[path, name])
         for path, held in names.items():
             found.setdefault(path, []).append(
                 Arrival(context._replace(rows=(), made=(), leads=()), tuple(sorted(held)))

@@ -7,15 +7,19 @@ import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from gelu_lint.links import Modules, arrivals, imports
+from gelu_lint.half import imports
+from gelu_lint.links import Modules, arrivals
 from gelu_lint.model import Arrival, Context, FileSummary, Finding
 from gelu_lint.reach import Reach
 from gelu_lint.registry import all_rules
 from gelu_lint.runner import _codes, _Done, _project, _Task, again, read
+from gelu_lint.screen import passes
 from gelu_lint.source import Unreadable, decode, read_bytes
 
 #: Projects of so many files are searched for those that hand a model to a function of another file.
 _SMALL = 300
+#: Bytes from which on a file without a GELU is the machinery of a library rather than a model: it is not followed.
+_HUGE = 60_000
 #: Imported names that hold no model: constants, and what Python itself reads.
 _IDLE = re.compile(r"[A-Z0-9_]+|__\w+__")
 
@@ -119,7 +123,9 @@ class _Files:
     def reach(self, name: str) -> Reach | None:
         """What the code of a file may run, None where it is no text."""
         if name not in self._reaches:
-            self._reaches[name] = reach_of(name, self._bytes(name))
+            data = self._bytes(name)
+            followed = len(data) < _HUGE or passes(data)
+            self._reaches[name] = reach_of(name, data) if followed else None
         return self._reaches[name]
 
 

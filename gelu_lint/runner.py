@@ -7,7 +7,7 @@ import os
 
 from gelu_lint.config import Settings, check_codes, forget, marked_root, project_root, settings_for
 from gelu_lint.discover import discover, matches
-from gelu_lint.half import shows
+from gelu_lint.half import imports, shows
 from gelu_lint.screen import passes
 from gelu_lint.source import Source, Unreadable, decode, from_text, read_bytes
 
@@ -403,8 +403,6 @@ def _screened(task: _Task, cache: _Memory | None) -> _Done | tuple[str, ...] | b
     if passes(data):
         return _MATTERS
     if task.project and shows(data):
-        from gelu_lint.links import imports
-
         return imports(data)
     return _Done(None, state) if state is not None else None
 

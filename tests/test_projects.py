@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gelu_lint.cli import main
-from gelu_lint.links import Modules, imports
+from gelu_lint.half import imports
+from gelu_lint.links import Modules
 from gelu_lint.reach import Reach
 from gelu_lint.source import decode
 
