@@ -22,7 +22,8 @@ class Modules:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = frozenset(path for path in paths if path.endswith(".py"))
-        self._folders = {folder for path in self._paths for folder in _above(path)}
+        nearest = {path.rpartition("/")[0] for path in self._paths} - {""}
+        self._folders = nearest.union(*map(_above, nearest))
 
     def find(self, importer: str, target: str) -> tuple[str, tuple[str, ...]] | None:
         """The file that a full name leads to from another one, and what is left of the name; None if none is found.

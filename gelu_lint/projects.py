@@ -12,7 +12,7 @@ from gelu_lint.links import Modules, arrivals
 from gelu_lint.model import Arrival, Context, FileSummary, Finding
 from gelu_lint.reach import Reach
 from gelu_lint.registry import all_rules
-from gelu_lint.runner import _codes, _Done, _project, _Task, again, read
+from gelu_lint.runner import _codes, _Done, _Memory, _project, _Task, again, led_key, read
 from gelu_lint.screen import passes
 from gelu_lint.source import Unreadable, decode, read_bytes
 
@@ -24,7 +24,7 @@ _HUGE = 60_000
 _IDLE = re.compile(r"[A-Z0-9_]+|__\w+__")
 
 
-def near(tasks: Iterable[_Task], hints: Mapping[str, tuple[str, ...]], marked: Container[str]) -> list[_Task]:
+def near(tasks: Sequence[_Task], hints: Mapping[str, tuple[str, ...]], marked: Container[str]) -> list[_Task]:
     """The files worth a look of those that hold no GELU and may make others run in fp16: ``hints`` says by path what
     they import, ``marked`` which files may hold a GELU."""
     found = []
@@ -34,19 +34,29 @@ def near(tasks: Iterable[_Task], hints: Mapping[str, tuple[str, ...]], marked: C
     return found
 
 
-def across(tasks: Iterable[_Task], results: Mapping[str, _Done], jobs: int) -> Iterator[tuple[str, _Done]]:
+def across(
+    tasks: Sequence[_Task], results: Mapping[str, _Done], jobs: int, cache: _Memory | None
+) -> Iterator[tuple[str, _Done]]:
     """What comes of files anew, by path, once the rest of their project is known."""
     for files in _projects(tasks).values():
         if any(path in results for path in files.tasks):
-            yield from _Whole(files, results).judged(jobs)
+            yield from _Whole(files, results).judged(jobs, cache)
 
 
-def _projects(tasks: Iterable[_Task]) -> Mapping[str, _Files]:
+def _projects(tasks: Sequence[_Task]) -> Mapping[str, _Files]:
+    if _LAST and _LAST[0][0] is tasks:
+        return _LAST[0][1]
     roots: dict[str, list[_Task]] = {}
     for task in tasks:
         if task.project:
             roots.setdefault(task.project, []).append(task)
-    return {root: _Files(root, members) for root, members in roots.items()}
+    found = {root: _Files(root, members) for root, members in roots.items()}
+    _LAST[:] = [(tasks, found)]
+    return found
+
+
+#: The projects of the tasks that were last asked for: one run asks twice.
+_LAST: list[tuple[Sequence[_Task], Mapping[str, _Files]]] = []
 
 
 class _Files:
@@ -55,7 +65,7 @@ class _Files:
     def __init__(self, root: str, tasks: Sequence[_Task]) -> None:
         self.tasks = {task.path: task for task in tasks}
         self.small = len(tasks) <= _SMALL
-        self._root = root
+        self._root, self._here = root, os.path.join(os.getcwd(), "")
         self._imported: dict[str, tuple[str, ...]] = {}
         self._read: dict[str, bytes] = {}
         self._reaches: dict[str, Reach | None] = {}
@@ -76,7 +86,9 @@ class _Files:
         return Modules(self.paths)
 
     def _name(self, path: str) -> str:
-        full = os.path.abspath(path)
+        full = path if os.path.isabs(path) else self._here + path
+        if f"{os.sep}." in full:
+            full = os.path.normpath(full)
         return full[len(self._root) :].lstrip(os.sep).replace(os.sep, "/")
 
     def is_near(self, path: str, imported: Iterable[str], marked: Container[str]) -> bool:
@@ -138,7 +150,7 @@ class _Whole:
             path: done.summary for path in self._tasks if (done := results.get(path)) and done.summary is not None
         }
 
-    def judged(self, jobs: int) -> Iterator[tuple[str, _Done]]:
+    def judged(self, jobs: int, cache: _Memory | None) -> Iterator[tuple[str, _Done]]:
         """The files about which the project says something new."""
         extra, led = self._said(), self._led()
         wanted = {path for path in led if path in self._summaries and self._summaries[path].sites}
@@ -148,7 +160,9 @@ class _Whole:
         evidence = {path: (led.get(path, ()), extra.get(path, ())) for path in sorted(wanted)}
         first = {path: self._results[path].outcome for path in evidence if path in self._results}
         work = functools.partial(again, evidence, first)
-        for task, done in read([self._tasks[path] for path in evidence], jobs, work):
+        for task, done in read([self._tasks[path] for path in evidence], jobs, work, cache):
+            if cache is not None and led.get(task.path):
+                cache.put_led(task, led_key(led[task.path]), done)
             yield task.path, done
 
     def _said(self) -> Mapping[str, list[Finding]]:

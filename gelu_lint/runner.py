@@ -151,7 +151,7 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
     if any(task.project for task in tasks) and results:
         from gelu_lint.projects import across
 
-        results.update(across(tasks, results, jobs))
+        results.update(across(tasks, results, jobs, cache))
     if cache is not None:
         cache.save()
     outcomes += [done.outcome for done in results.values() if done.outcome is not None]
@@ -298,6 +298,22 @@ class _Memory:
     def put(self, task: _Task, result: _Done) -> None:
         if result.state is not None:
             self._cache.put(self._name(task.path), *result.state, result.summary)
+
+    def led(self, task: _Task, key: str) -> FileSummary | None:
+        """The facts of a file that looks unchanged where contexts lead into it as ``key`` says, None if not known."""
+        try:
+            info = os.stat(task.path)
+        except OSError:
+            return None
+        entry = self._cache.known(f"{self._name(task.path)}:{key}", _changed(info), info.st_size)
+        try:
+            return entry.summary(task.path) if entry is not None and not entry.clean else None
+        except ValueError:
+            return None  # corrupt
+
+    def put_led(self, task: _Task, key: str, result: _Done) -> None:
+        if result.state is not None:
+            self._cache.put(f"{self._name(task.path)}:{key}", *result.state, result.summary)
 
     def save(self) -> None:
         self._cache.save()
@@ -499,6 +515,13 @@ def _fixed(
     return _Done(outcome, None, result.summary)
 
 
+def led_key(arrivals: Sequence[Arrival]) -> str:
+    """What tells one way in which contexts lead into a file from another."""
+    from gelu_lint.cache import digest
+
+    return digest(repr(arrivals).encode("utf-8", "surrogatepass"))
+
+
 def again(
     evidence: Mapping[str, tuple[Sequence[Arrival], Sequence[Finding]]],
     first: Mapping[str, Outcome | None],
@@ -509,7 +532,11 @@ def again(
     and what rules say of the project at it; ``first`` what fixes have made of it already."""
     arrivals, found = evidence[task.path]
     before = first.get(task.path)
+    known = cache.led(task, led_key(arrivals)) if cache is not None and arrivals else None
+    if known is not None:
+        return _judged(task, known, None, found)
     try:
+        info = os.stat(task.path)
         data = read_bytes(task.path, task.settings.values["max-file-size"])
         source = decode(task.path, data)
         if before is not None and before.text is not None:
@@ -520,9 +547,12 @@ def again(
                 done.outcome.before, done.outcome.gone = data, done.outcome.gone + before.gone
                 done.outcome.text = done.outcome.text or before.text
             return done
+        from gelu_lint.cache import digest
         from gelu_lint.engine import summarise
 
-        return _judged(task, summarise(source, arrivals=arrivals), source, found)
+        done = _judged(task, summarise(source, arrivals=arrivals), source, found)
+        done.state = (_changed(info), info.st_size, digest(data))
+        return done
     except Unreadable as fault:
         return _Done(_unreadable(task, fault.message, fault.row))
     except Exception as fault:
