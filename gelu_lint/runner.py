@@ -357,7 +357,7 @@ def _spread(
         from gelu_lint.projects import near
 
         found = near(every, hints, marked.union(task.path for task in waiting))
-        waiting += found
+        waiting = found + waiting  # they are long: none should be left for the end
         hints = {task.path: () for task in found}
     for task, done in read(waiting, jobs, _work, cache):
         # That a file without a GELU cannot be read is no news, but others may run under what it says.
