@@ -182,6 +182,14 @@ def test_no_suppression_is_idle_where_a_context_cannot_be_read(rest: str, capsys
     assert found(capsys, ".") == []
 
 
+def test_a_suppression_for_what_another_file_runs_is_not_idle_in_part(capsys: pytest.CaptureFixture[str]) -> None:
+    quiet = HAND.replace("x * x)))", "x * x)))  # noqa: GEL021")
+    assert quiet != HAND
+    lay({"acts.py": quiet, "run.py": "from acts import gelu\n\nmodel = Net()\nheld = gelu(x.half())\n"})
+    for words in ((".",), ("acts.py",), ("acts.py", "run.py")):
+        assert "GEL901" not in {code for _, _, code in found(capsys, *words)}
+
+
 def test_defaults_of_frameworks_are_compared_across_files(capsys: pytest.CaptureFixture[str]) -> None:
     lay({"a/port.py": TORCH, "b/model.py": JAX})
     assert found(capsys, "--select", "GEL031", ".") == [("a/port.py", 5, "GEL031")]

@@ -11,8 +11,8 @@ whose tanh form is the one that turns NaN in fp16.
 ## Why is this bad
 This is a policy: one flavour for all that runs in fp16. It is not about accuracy: PyTorch computes both flavours in
 float32 inside and rounds once, erf is finite and accurate for every fp16 input, and erf cannot overflow. What is left
-for tanh is that cuBLASLt fuses it, alone, with the matrix product before it, and that it is what the checkpoint was
-trained with, where it was. A hand-written GELU in fp16 is another matter: see GEL021.
+for tanh is that cuBLASLt fuses it, alone, with the matrix product before it (pytorch#104061), and that it is what the
+checkpoint was trained with, where it was. A hand-written GELU in fp16 is another matter: see GEL021.
 
 ## Fix safety
 The fix writes `approximate="tanh"`, which changes values by up to 4.73e-4: do it before training, or measure a model

@@ -1,10 +1,10 @@
 """A GELU typed by hand that runs in half precision.
 
 ## What it does
-In a file that runs in fp16 (`.half()`, `torch.float16`, fp16 autocast, the switches of trainers), works out the
-formula step by step in half precision, forward and backward, as PyTorch rounds it, and reports where its gradient
-turns NaN, or, for erf, from where on it is exactly 0. A formula that casts to float32 inside is not reported, nor is
-bfloat16, which has float32's range.
+In a file that runs in fp16 (`.half()`, `torch.float16`, fp16 autocast, the switches of trainers), or whose formula
+another file of the project runs so (in a run over all of it), works out the formula step by step in half precision,
+forward and backward, as PyTorch rounds it, and reports where its gradient turns NaN, or, for erf, from where on it is
+exactly 0. A formula that casts to float32 inside is not reported, nor is bfloat16, which has float32's range.
 
 ## Why is this bad
 `0.5 * x * (1 + tanh(√(2/π)(x + 0.044715 x³)))` overflows in the backward: tanh' = 0 meets an infinite factor, and 0 ·
@@ -140,4 +140,5 @@ RULE = Rule(
         ),
     ),
     evidence=evidence,
+    project=True,
 )
