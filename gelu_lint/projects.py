@@ -12,7 +12,7 @@ from gelu_lint.links import Modules, arrivals
 from gelu_lint.model import Arrival, Context, FileSummary, Finding
 from gelu_lint.reach import Reach
 from gelu_lint.registry import all_rules
-from gelu_lint.runner import _codes, _Done, _Memory, _project, _Task, again, led_key, read
+from gelu_lint.runner import Done, Memory, Task, again, codes_for, led_key, project_for, read
 from gelu_lint.screen import passes
 from gelu_lint.source import Unreadable, decode, read_bytes
 
@@ -24,45 +24,36 @@ _HUGE = 60_000
 _IDLE = re.compile(r"[A-Z0-9_]+|__\w+__")
 
 
-def near(tasks: Sequence[_Task], hints: Mapping[str, tuple[str, ...]], marked: Container[str]) -> list[_Task]:
-    """The files worth a look of those that hold no GELU and may make others run in fp16: ``hints`` says by path what
-    they import, ``marked`` which files may hold a GELU."""
-    found = []
-    for files in _projects(tasks).values():
-        own = [path for path in files.tasks if path in hints]
-        found += [files.tasks[path] for path in own if files.small or files.is_near(path, hints[path], marked)]
-    return found
+class Projects:
+    """The projects of the tasks of one run."""
 
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        roots: dict[str, list[Task]] = {}
+        for task in tasks:
+            if task.project:
+                roots.setdefault(task.project, []).append(task)
+        self._files = [_Files(root, members) for root, members in roots.items()]
 
-def across(
-    tasks: Sequence[_Task], results: Mapping[str, _Done], jobs: int, cache: _Memory | None
-) -> Iterator[tuple[str, _Done]]:
-    """What comes of files anew, by path, once the rest of their project is known."""
-    for files in _projects(tasks).values():
-        if any(path in results for path in files.tasks):
-            yield from _Whole(files, results).judged(jobs, cache)
+    def near(self, hints: Mapping[str, tuple[str, ...]], marked: Container[str]) -> list[Task]:
+        """The files worth a look of those that hold no GELU and may make others run in fp16: ``hints`` says by path
+        what they import, ``marked`` which files may hold a GELU."""
+        found = []
+        for files in self._files:
+            own = [path for path in files.tasks if path in hints]
+            found += [files.tasks[path] for path in own if files.small or files.is_near(path, hints[path], marked)]
+        return found
 
-
-def _projects(tasks: Sequence[_Task]) -> Mapping[str, _Files]:
-    if _LAST and _LAST[0][0] is tasks:
-        return _LAST[0][1]
-    roots: dict[str, list[_Task]] = {}
-    for task in tasks:
-        if task.project:
-            roots.setdefault(task.project, []).append(task)
-    found = {root: _Files(root, members) for root, members in roots.items()}
-    _LAST[:] = [(tasks, found)]
-    return found
-
-
-#: The projects of the tasks that were last asked for: one run asks twice.
-_LAST: list[tuple[Sequence[_Task], Mapping[str, _Files]]] = []
+    def across(self, results: Mapping[str, Done], jobs: int, cache: Memory | None) -> Iterator[tuple[str, Done]]:
+        """What comes of files anew, by path, once the rest of their project is known."""
+        for files in self._files:
+            if any(path in results for path in files.tasks):
+                yield from _Whole(files, results).judged(jobs, cache)
 
 
 class _Files:
     """The files of one project, by path, and by name: relative to its root, with slashes."""
 
-    def __init__(self, root: str, tasks: Sequence[_Task]) -> None:
+    def __init__(self, root: str, tasks: Sequence[Task]) -> None:
         self.tasks = {task.path: task for task in tasks}
         self.small = len(tasks) <= _SMALL
         self._root, self._here = root, os.path.join(os.getcwd(), "")
@@ -144,13 +135,13 @@ class _Files:
 class _Whole:
     """One project, with what its files have shown one by one."""
 
-    def __init__(self, files: _Files, results: Mapping[str, _Done]) -> None:
+    def __init__(self, files: _Files, results: Mapping[str, Done]) -> None:
         self._files, self._tasks, self._results = files, files.tasks, results
         self._summaries = {
             path: done.summary for path in self._tasks if (done := results.get(path)) and done.summary is not None
         }
 
-    def judged(self, jobs: int, cache: _Memory | None) -> Iterator[tuple[str, _Done]]:
+    def judged(self, jobs: int, cache: Memory | None) -> Iterator[tuple[str, Done]]:
         """The files about which the project says something new."""
         extra, led = self._said(), self._led()
         wanted = {path for path in led if path in self._summaries and self._summaries[path].sites}
@@ -171,9 +162,9 @@ class _Whole:
         rules = [rule for rule in all_rules() if rule.across is not None]
         if not self._summaries:
             return found
-        project = _project(self._tasks[next(iter(self._summaries))])
+        project = project_for(self._tasks[next(iter(self._summaries))])
         for rule in rules:
-            seen = [s for path, s in sorted(self._summaries.items()) if rule.code in _codes(self._tasks[path])]
+            seen = [s for path, s in sorted(self._summaries.items()) if rule.code in codes_for(self._tasks[path])]
             for finding in rule.across(seen, project) if rule.across is not None and seen else ():
                 found.setdefault(finding.path, []).append(finding)
         return found

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from gelu_lint.cache import Entry
     from gelu_lint.model import Arrival, FileSummary, Finding, Project, Site
+    from gelu_lint.projects import Projects
 
-    _Work = Callable[["_Task", "_Memory | None"], "_Done | tuple[str, ...] | bool | None"]
+    _Work = Callable[["Task", "Memory | None"], "Done | tuple[str, ...] | bool | None"]
 
 #: Kinds of files that hooks hand over and that no recogniser reads; they are passed over, not mistaken for Python.
 _OTHER_KINDS = (".ipynb", ".json", ".yaml", ".yml", ".toml", ".md", ".onnx")
@@ -74,7 +75,7 @@ class Run:
         self.settings, self.passed_over = settings, passed_over
 
 
-class _Task:
+class Task:
     """One file to read, and what to do with it. ``remember`` asks for what a cache must know; ``project`` is the root
     of its project in a run over all of that, else ""."""
 
@@ -89,7 +90,7 @@ class _Task:
 _MATTERS = True
 
 
-class _Done:
+class Done:
     """What comes of a file: its outcome, None where there is nothing to report.
 
     ``state`` is what a cache knows it by, its time, size and digest, None if it is not to be remembered; ``summary``
@@ -135,7 +136,7 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
         problems += [f"{path}: no such file or directory{f' (did you mean {hint}?)' if hint else ''}"
                      for path, hint in found.missing]  # fmt: skip
         for path, reason in found.unreadable:
-            outcomes.append(_unreadable(_Task(path, own, action), f"cannot read: {reason}"))
+            outcomes.append(_unreadable(Task(path, own, action), f"cannot read: {reason}"))
     other = [name for name in names.values() if name.lower().endswith(_OTHER_KINDS)]
     files = sorted(set(names.values()) - set(other), key=lambda name: name.replace(os.sep, "/"))
     given = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
@@ -145,13 +146,18 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
     for name in files:
         folder = os.path.dirname(name) or "."
         project = _whole_project(folder, tuple(given)) if action != "inventory" else ""
-        tasks.append(_Task(name, _settings_of(folder, _frozen(overrides)), action, cache is not None, project))
+        tasks.append(Task(name, _settings_of(folder, _frozen(overrides)), action, cache is not None, project))
     jobs = overrides.get("jobs", 0)
-    results = dict(_all(tasks, cache, jobs, progress))
-    if any(task.project for task in tasks) and results:
-        from gelu_lint.projects import across
 
-        results.update(across(tasks, results, jobs, cache))
+    @functools.cache
+    def projects() -> Projects:
+        from gelu_lint.projects import Projects
+
+        return Projects(tasks)
+
+    results = dict(_all(tasks, projects, cache, jobs, progress))
+    if any(task.project for task in tasks) and results:
+        results.update(projects().across(results, jobs, cache))
     if cache is not None:
         cache.save()
     outcomes += [done.outcome for done in results.values() if done.outcome is not None]
@@ -167,7 +173,7 @@ def run_text(path: str, data: bytes, overrides: Mapping[str, Any], action: str) 
     skip = skip or (settings.values["force-exclude"] and matches(path, settings.exclude, settings.root))
     if skip or not passes(data):
         return Run((), 0 if skip else 1, (), settings)
-    outcome = _guarded(_Task(path, settings, action), data).outcome
+    outcome = _guarded(Task(path, settings, action), data).outcome
     return Run((outcome,) if outcome is not None else (), 1, (), settings)
 
 
@@ -178,8 +184,8 @@ def findings_for_text(path: str, text: str, overrides: Mapping[str, Any]) -> lis
     settings = _settings_of(os.path.dirname(path) or ".", _frozen(overrides))
     if matches(path, settings.exclude, settings.root):
         return []
-    task = _Task(path, settings, "check")
-    return judge(summarise(from_text(path, text)), _project(task), _codes(task), noqa=False)
+    task = Task(path, settings, "check")
+    return judge(summarise(from_text(path, text)), project_for(task), codes_for(task), noqa=False)
 
 
 @functools.cache
@@ -230,7 +236,7 @@ def _jobs() -> int:
     return cores()
 
 
-def _cache(paths: Sequence[str], overrides: Mapping[str, Any], action: str, whole: bool) -> _Memory | None:
+def _cache(paths: Sequence[str], overrides: Mapping[str, Any], action: str, whole: bool) -> Memory | None:
     """What earlier runs know, for runs over directories: it lies in the project of the first one. A run over a
     ``whole`` project looks for more in files without a GELU than one over a part, and remembers apart from it."""
     directory = next((path for path in paths if os.path.isdir(path)), None)
@@ -238,12 +244,16 @@ def _cache(paths: Sequence[str], overrides: Mapping[str, Any], action: str, whol
         return None
     values = _settings_of(directory, _frozen(overrides)).values
     root = project_root(directory)
-    return _Memory(os.path.join(root, values["cache-dir"]), root, whole) if values["cache"] else None
+    return Memory(os.path.join(root, values["cache-dir"]), root, whole) if values["cache"] else None
 
 
 def _all(
-    tasks: list[_Task], cache: _Memory | None, jobs: int, progress: Callable[[int, int], None]
-) -> Iterator[tuple[str, _Done]]:
+    tasks: list[Task],
+    projects: Callable[[], Projects],
+    cache: Memory | None,
+    jobs: int,
+    progress: Callable[[int, int], None],
+) -> Iterator[tuple[str, Done]]:
     """What comes of the files that matter, in any order."""
     waiting = []
     marked = set()
@@ -255,7 +265,8 @@ def _all(
             if known.summary is not None and known.summary.sites:
                 marked.add(task.path)
             yield task.path, known
-    for done, (task, result) in enumerate(_spread(waiting, tasks, marked, cache, jobs), len(tasks) - len(waiting) + 1):
+    known_before = len(tasks) - len(waiting)
+    for done, (task, result) in enumerate(_spread(waiting, projects, marked, cache, jobs), known_before + 1):
         progress(done, len(tasks))
         if cache is not None and result.state is not None:
             cache.put(task, result)
@@ -263,7 +274,7 @@ def _all(
             yield task.path, result
 
 
-class _Memory:
+class Memory:
     """What earlier runs know of the files of a run."""
 
     def __init__(self, directory: str, root: str, whole: bool) -> None:
@@ -279,7 +290,7 @@ class _Memory:
         path = path if os.path.isabs(path) else self._here + path
         return path[len(self._root) :] if path.startswith(self._root) else path
 
-    def known(self, task: _Task) -> _Done | None:
+    def known(self, task: Task) -> Done | None:
         """What comes of a file that looks unchanged; None where it must be read."""
         try:
             info = os.stat(task.path)
@@ -290,16 +301,16 @@ class _Memory:
             return None
         return _recalled(task, entry)
 
-    def same(self, task: _Task, digest: str) -> _Done | None:
+    def same(self, task: Task, digest: str) -> Done | None:
         """What comes of a file that holds what it held."""
         entry = self._cache.same(self._name(task.path), digest)
         return _recalled(task, entry) if entry is not None else None
 
-    def put(self, task: _Task, result: _Done) -> None:
+    def put(self, task: Task, result: Done) -> None:
         if result.state is not None:
             self._cache.put(self._name(task.path), *result.state, result.summary)
 
-    def led(self, task: _Task, key: str) -> FileSummary | None:
+    def led(self, task: Task, key: str) -> FileSummary | None:
         """The facts of a file that looks unchanged where contexts lead into it as ``key`` says, None if not known."""
         try:
             info = os.stat(task.path)
@@ -311,7 +322,7 @@ class _Memory:
         except ValueError:
             return None  # corrupt
 
-    def put_led(self, task: _Task, key: str, result: _Done) -> None:
+    def put_led(self, task: Task, key: str, result: Done) -> None:
         if result.state is not None:
             self._cache.put(f"{self._name(task.path)}:{key}", *result.state, result.summary)
 
@@ -324,9 +335,9 @@ def _changed(info: os.stat_result) -> int:
     return max(info.st_mtime_ns, info.st_ctime_ns)
 
 
-def _recalled(task: _Task, entry: Entry) -> _Done | None:
+def _recalled(task: Task, entry: Entry) -> Done | None:
     if entry.clean:
-        return _Done(None)
+        return Done(None)
     try:
         summary = entry.summary(task.path)
     except ValueError:
@@ -335,15 +346,15 @@ def _recalled(task: _Task, entry: Entry) -> _Done | None:
 
 
 def _spread(
-    tasks: list[_Task], every: list[_Task], marked: set[str], cache: _Memory | None, jobs: int
-) -> Iterator[tuple[_Task, _Done]]:
+    tasks: list[Task], projects: Callable[[], Projects], marked: set[str], cache: Memory | None, jobs: int
+) -> Iterator[tuple[Task, Done]]:
     """What came of each task that matters, from this process or, where that pays, from workers: first who passes the
-    screen, then what they hold. Of ``every`` task ``marked`` are the files that are known to hold a GELU."""
+    screen, then what they hold. Of the files of ``projects`` ``marked`` are known to hold a GELU."""
     jobs = jobs or (_jobs() if len(tasks) >= _WORKERS_FROM else 1)
-    waiting: list[_Task] = []
+    waiting: list[Task] = []
     hints: dict[str, tuple[str, ...]] = {}
     for task, done in _each(_screened, tasks, cache, jobs if len(tasks) >= _MANY else 1, modest=True):
-        if isinstance(done, _Done):
+        if isinstance(done, Done):
             yield task, done
         elif done is _MATTERS:
             waiting.append(task)
@@ -352,29 +363,27 @@ def _spread(
         elif isinstance(done, tuple):
             hints[task.path] = done  # it may make others run in fp16
         else:
-            yield task, _Done(None)
+            yield task, Done(None)
     if hints and (waiting or marked):
-        from gelu_lint.projects import near
-
-        found = near(every, hints, marked.union(task.path for task in waiting))
+        found = projects().near(hints, marked.union(task.path for task in waiting))
         waiting = found + waiting  # they are long: none should be left for the end
         hints = {task.path: () for task in found}
     for task, done in read(waiting, jobs, _work, cache):
         # That a file without a GELU cannot be read is no news, but others may run under what it says.
         failed = done.summary is None and task.path in hints
-        yield task, _Done(None, summary=_unread(task.path)) if failed else done
+        yield task, Done(None, summary=_unread(task.path)) if failed else done
 
 
-def read(tasks: list[_Task], jobs: int, work: _Work, cache: _Memory | None = None) -> Iterator[tuple[_Task, _Done]]:
+def read(tasks: list[Task], jobs: int, work: _Work, cache: Memory | None = None) -> Iterator[tuple[Task, Done]]:
     """What comes of each task, by workers where that pays."""
     jobs = jobs or _jobs()
     for task, done in _each(work, tasks, cache, jobs if len(tasks) >= _WORKERS_FROM else 1):
-        yield task, done if isinstance(done, _Done) else _Done(None)
+        yield task, done if isinstance(done, Done) else Done(None)
 
 
 def _each(
-    work: _Work, tasks: list[_Task], cache: _Memory | None, jobs: int, modest: bool = False
-) -> Iterator[tuple[_Task, _Done | tuple[str, ...] | bool | None]]:
+    work: _Work, tasks: list[Task], cache: Memory | None, jobs: int, modest: bool = False
+) -> Iterator[tuple[Task, Done | tuple[str, ...] | bool | None]]:
     if jobs < 2:
         for task in tasks:
             yield task, work(task, cache)
@@ -390,10 +399,10 @@ def _each(
             yield task, result
             break
         else:
-            yield task, _Done(_unreadable(task, "the process that read it died (a crash, or out of memory)"))
+            yield task, Done(_unreadable(task, "the process that read it died (a crash, or out of memory)"))
 
 
-def _with(work: _Work, cache: _Memory | None, task: _Task) -> _Done | tuple[str, ...] | bool | None:
+def _with(work: _Work, cache: Memory | None, task: Task) -> Done | tuple[str, ...] | bool | None:
     return work(task, cache)
 
 
@@ -409,24 +418,24 @@ def _warm() -> None:
     gc.freeze()
 
 
-def _screened(task: _Task, cache: _Memory | None) -> _Done | tuple[str, ...] | bool | None:
+def _screened(task: Task, cache: Memory | None) -> Done | tuple[str, ...] | bool | None:
     """What comes of a file without a closer look, _MATTERS if it needs one, None for nothing at all: most files. For
     one that may make others run in fp16 it is what that imports."""
     opened = _opened(task, cache)
-    if isinstance(opened, _Done):
+    if isinstance(opened, Done):
         return opened
     data, state = opened
     if passes(data):
         return _MATTERS
     if task.project and shows(data):
         return imports(data)
-    return _Done(None, state) if state is not None else None
+    return Done(None, state) if state is not None else None
 
 
-def _work(task: _Task, cache: _Memory | None) -> _Done:
+def _work(task: Task, cache: Memory | None) -> Done:
     """What comes of a file that has passed the screen."""
     opened = _opened(task, cache)
-    if isinstance(opened, _Done):
+    if isinstance(opened, Done):
         return opened
     data, state = opened
     done = _guarded(task, data)
@@ -434,16 +443,16 @@ def _work(task: _Task, cache: _Memory | None) -> _Done:
     return done
 
 
-def _opened(task: _Task, cache: _Memory | None) -> _Done | tuple[bytes, tuple[int, int, str] | None]:
+def _opened(task: Task, cache: Memory | None) -> Done | tuple[bytes, tuple[int, int, str] | None]:
     """What a file holds and what a cache must know of it, or what comes of it if that is known."""
     state = None
     try:
         info = os.stat(task.path) if task.remember else None
         data = read_bytes(task.path, task.settings.values["max-file-size"])
     except Unreadable as fault:
-        return _Done(_unreadable(task, fault.message, fault.row))
+        return Done(_unreadable(task, fault.message, fault.row))
     except OSError as fault:
-        return _Done(_unreadable(task, f"cannot read: {fault.strerror or fault}"))
+        return Done(_unreadable(task, f"cannot read: {fault.strerror or fault}"))
     if info is not None:
         from gelu_lint.cache import digest
 
@@ -455,17 +464,17 @@ def _opened(task: _Task, cache: _Memory | None) -> _Done | tuple[bytes, tuple[in
     return data, state
 
 
-def _guarded(task: _Task, data: bytes) -> _Done:
+def _guarded(task: Task, data: bytes) -> Done:
     """What comes of one file; a fault of ours costs that file, never the run."""
     try:
         return _done(task, data)
     except Unreadable as fault:
-        return _Done(_unreadable(task, fault.message, fault.row))
+        return Done(_unreadable(task, fault.message, fault.row))
     except Exception as fault:
-        return _Done(_failed(task, fault))
+        return Done(_failed(task, fault))
 
 
-def _done(task: _Task, data: bytes) -> _Done:
+def _done(task: Task, data: bytes) -> Done:
     source = decode(task.path, data)
     if task.action == "fix":
         return _fixed(task, source)
@@ -475,15 +484,15 @@ def _done(task: _Task, data: bytes) -> _Done:
 
 
 def _judged(
-    task: _Task, summary: FileSummary, source: Source | None = None, across: Sequence[Finding] | None = None
-) -> _Done:
+    task: Task, summary: FileSummary, source: Source | None = None, across: Sequence[Finding] | None = None
+) -> Done:
     """What the rules make of the facts of a file; its text is read again where it is to be shown and not at hand."""
     facts = (summary.sites, summary.uses, summary.swaps, summary.directives, summary.faults, summary.held)
     if not any(facts) and not summary.masks and not across:
-        return _Done(None, summary=summary)
+        return Done(None, summary=summary)
     from gelu_lint.engine import judge
 
-    found = tuple(judge(summary, _project(task), _codes(task), across=across))
+    found = tuple(judge(summary, project_for(task), codes_for(task), across=across))
     excerpts: tuple[tuple[int, str], ...] = ()
     if found and task.settings.values["output-format"] == "text":
         try:
@@ -492,27 +501,27 @@ def _judged(
         except Unreadable:
             pass  # it has just vanished
     sites = summary.sites if task.action == "inventory" else ()
-    return _Done(Outcome(task.path, found, sites, excerpts) if found or sites else None, None, summary)
+    return Done(Outcome(task.path, found, sites, excerpts) if found or sites else None, None, summary)
 
 
 def _fixed(
-    task: _Task, source: Source, arrivals: Sequence[Arrival] = (), across: Sequence[Finding] | None = None
-) -> _Done:
+    task: Task, source: Source, arrivals: Sequence[Arrival] = (), across: Sequence[Finding] | None = None
+) -> Done:
     from gelu_lint.fixer import fix
 
     values = task.settings.values
     try:
         result = fix(
-            source, _project(task), _codes(task), values["allow-delta"], values["unsafe-fixes"], arrivals, across
+            source, project_for(task), codes_for(task), values["allow-delta"], values["unsafe-fixes"], arrivals, across
         )
         after = decode(source.path, source.encode(result.text))
     except Unreadable as fault:
-        return _Done(_unreadable(task, fault.message, fault.row))
+        return Done(_unreadable(task, fault.message, fault.row))
     excerpts = _excerpts(after, result.left)
     outcome = Outcome(task.path, result.left, (), excerpts, reason=result.reason)
     if result.text != source.text:
         outcome.before, outcome.text, outcome.gone = source.data, result.text, result.gone
-    return _Done(outcome, None, result.summary)
+    return Done(outcome, None, result.summary)
 
 
 def led_key(arrivals: Sequence[Arrival]) -> str:
@@ -525,9 +534,9 @@ def led_key(arrivals: Sequence[Arrival]) -> str:
 def again(
     evidence: Mapping[str, tuple[Sequence[Arrival], Sequence[Finding]]],
     first: Mapping[str, Outcome | None],
-    task: _Task,
-    cache: _Memory | None,
-) -> _Done:
+    task: Task,
+    cache: Memory | None,
+) -> Done:
     """What comes of a file once the rest of its project is known: ``evidence`` by path is where contexts lead into it,
     and what rules say of the project at it; ``first`` what fixes have made of it already."""
     arrivals, found = evidence[task.path]
@@ -554,9 +563,9 @@ def again(
         done.state = (_changed(info), info.st_size, digest(data))
         return done
     except Unreadable as fault:
-        return _Done(_unreadable(task, fault.message, fault.row))
+        return Done(_unreadable(task, fault.message, fault.row))
     except Exception as fault:
-        return _Done(_failed(task, fault))
+        return Done(_failed(task, fault))
 
 
 def _unread(path: str) -> FileSummary:
@@ -565,19 +574,19 @@ def _unread(path: str) -> FileSummary:
     return unread(path)
 
 
-def _failed(task: _Task, fault: Exception) -> Outcome:
+def _failed(task: Task, fault: Exception) -> Outcome:
     reason = " ".join(f"{type(fault).__name__}: {fault}".split())
     return _unreadable(task, f"gelu-lint failed on it ({reason}); please report this")
 
 
-def _unreadable(task: _Task, message: str, row: int = 1) -> Outcome:
+def _unreadable(task: Task, message: str, row: int = 1) -> Outcome:
     from gelu_lint.engine import judge, unreadable
 
     summary: FileSummary = unreadable(task.path, message, row)
-    return Outcome(task.path, tuple(judge(summary, _project(task), _codes(task))))
+    return Outcome(task.path, tuple(judge(summary, project_for(task), codes_for(task))))
 
 
-def _codes(task: _Task) -> tuple[str, ...]:
+def codes_for(task: Task) -> tuple[str, ...]:
     if task.action == "inventory":
         return (_CANNOT_PARSE,)
     settings = task.settings
@@ -600,12 +609,12 @@ def _enabled(select: tuple[str, ...], extend: tuple[str, ...], ignore: tuple[str
 
 def in_force(settings: Settings) -> tuple[tuple[str, ...], str]:
     """The codes that run in the current directory, and the oldest torch that counts there ("" if unknown)."""
-    task = _Task("", settings, "check")
-    floor = _project(task).floor("torch")
-    return _codes(task), ".".join(map(str, floor or ()))
+    task = Task("", settings, "check")
+    floor = project_for(task).floor("torch")
+    return codes_for(task), ".".join(map(str, floor or ()))
 
 
-def _project(task: _Task) -> Project:
+def project_for(task: Task) -> Project:
     root = project_root(os.path.dirname(task.path) or ".")
     return _project_of(root, task.settings.policy, task.settings.values["min-torch"])
 
