@@ -10,6 +10,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gelu_lint.scan import Scan
+
 
 class Part(NamedTuple):
     """One top-level statement with its decorators, body, arms, and what comments and blank rows follow it."""
@@ -20,6 +22,9 @@ class Part(NamedTuple):
     end_row: int  # last row
     kind: str  # as in scan.Statement
 
+
+#: The name of the function or class that a statement is, behind its decorators.
+_DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 
 # From the start of a statement to that of the next: whatever is no quote, comment, backslash or row end, whole strings
 # and comments, and row ends that are followed by white space, a comment, a closing bracket or an arm.
@@ -113,3 +118,15 @@ def _balanced(text: str, start: int, end: int) -> bool:
         return True
     code = _SILENT.sub("", text[start:end])
     return all(code.count(a) == code.count(b) for a, b in (("(", ")"), ("[", "]"), ("{", "}")))
+
+
+def parts_of(text: str, scanned: Scan) -> tuple[Part, ...]:
+    """The statements that ``scan`` has found in a text, as ``outline`` gives them."""
+    ends = (*scanned.rows, len(text))
+    return tuple(Part(ends[s.row - 1], ends[s.end_row], s.row, s.end_row, s.kind) for s in scanned.statements)
+
+
+def defined(text: str) -> str:
+    """The name of the function or class that a statement is, "" if none is found."""
+    header = _DEFINED.search(text)
+    return header[1] if header is not None else ""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from gelu_lint.half import says_model
 from gelu_lint.lines import FIELDS, SILENT, Lines, code, targets, words
-from gelu_lint.outline import Part, outline
+from gelu_lint.outline import defined, outline, parts_of
 from gelu_lint.scan import scan
 
 #: So many lines are followed from one place.
@@ -94,8 +94,7 @@ class Reach:
         parts = outline(text, rows)
         if parts is None:
             scanned = scan(text)
-            found = scanned.statements if scanned.sure else ()
-            parts = [Part(self._ends[s.row - 1], self._ends[s.end_row], s.row, s.end_row, s.kind) for s in found]
+            parts = [*parts_of(text, scanned)] if scanned.sure else []
         self._parts = parts
         self._lines: dict[int, Lines] = {}
         self._binders: dict[str, list[_Line]] | None = None
@@ -357,9 +356,9 @@ class Reach:
                 self._import(text)
                 continue
             if part.kind in ("def", "class"):
-                header = re.search(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", text, re.MULTILINE)
-                if header is not None:
-                    self._binders.setdefault(header[1], []).append(_Line(p, -1))
+                name = defined(text)
+                if name:
+                    self._binders.setdefault(name, []).append(_Line(p, -1))
             else:
                 lines = self.lines(p)
                 for i in range(len(lines)):

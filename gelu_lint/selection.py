@@ -27,7 +27,7 @@ from gelu_lint.cut import (
 from gelu_lint.facts import devices
 from gelu_lint.half import spots
 from gelu_lint.lines import FIELDS, SILENT, WORD, Lines, code, loads, members, targets, words
-from gelu_lint.outline import Part
+from gelu_lint.outline import Part, defined
 from gelu_lint.scan import Logical, Scan, Statement, scan
 from gelu_lint.screen import NEEDLES, marks
 
@@ -56,7 +56,6 @@ _DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.
 _FEW = 8
 _ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
 _TOP = re.compile(r"(?:from|import)\s+(\w+)")
-_DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 #: Calls that set an attribute of what they are given.
 _PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
 #: Calls that keep a GELU that they are given under a name, or decide what becomes of one.
@@ -823,7 +822,7 @@ class Selection:
             part = self.parts[p]
             if member and part.kind != "simple":
                 continue
-            own = part.kind in ("def", "class") and _defined(self._text[part.start : part.end]) == name
+            own = part.kind in ("def", "class") and defined(self._text[part.start : part.end]) == name
             if own and level < FULL and p not in self._cuts and not self._picks(part):
                 self._faint.setdefault(p, set()).add(name)
                 continue
@@ -956,12 +955,6 @@ def _used(plain: str, name: str) -> bool:
     return True
 
 
-def _defined(text: str) -> str:
-    """The name of the function or class that a statement is, "" if none is found."""
-    header = _DEFINED.search(text)
-    return header[1] if header is not None else ""
-
-
 def _scan_import(text: str, part: Part) -> Scan | None:
     """The scan of an import that stands on one row, where there is nothing to find out."""
     end = text.find("\n", part.start)
@@ -975,7 +968,7 @@ def _scan_import(text: str, part: Part) -> Scan | None:
 def _part_binds(text: str, kind: str) -> set[str]:
     """The names that a statement may bind at the top level."""
     if kind in ("def", "class"):
-        name = _defined(text)
+        name = defined(text)
         if not name:
             return words(text)
         names = {name}

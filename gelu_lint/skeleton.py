@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gelu_lint.cut import Piece
-from gelu_lint.outline import Part, outline
+from gelu_lint.outline import Part, outline, parts_of
 from gelu_lint.scan import Comment, Logical, Scan, scan
 from gelu_lint.selection import Selection
 
@@ -56,7 +56,7 @@ def whole(text: str, scanned: Scan) -> Skeleton:
     """All of a text, but for what is out of bounds. ``scanned`` must be that of ``text``."""
     text = _LONE_CR.sub("\n", text)
     bones = _assembled(text, scanned.rows, [Piece(text, scanned, 0, None)], True)
-    return bones._replace(parts=_parts(text, scanned))
+    return bones._replace(parts=parts_of(text, scanned))
 
 
 def skeleton(text: str, rows: Sequence[int], small: int = SMALL) -> Skeleton:
@@ -74,7 +74,7 @@ def skeleton(text: str, rows: Sequence[int], small: int = SMALL) -> Skeleton:
         scanned = scan(text)
         if not scanned.sure:
             return whole(text, scanned) if len(rows) <= LONGEST else _nothing(len(rows))
-        selection = Selection(text, rows, [*_parts(text, scanned)], small)
+        selection = Selection(text, rows, [*parts_of(text, scanned)], small)
     bones = _assembled(text, rows, selection.pieces(), False)
     return bones._replace(parts=tuple(selection.parts), unmarked=selection.unmarked)
 
@@ -82,12 +82,6 @@ def skeleton(text: str, rows: Sequence[int], small: int = SMALL) -> Skeleton:
 def _nothing(rows: int) -> Skeleton:
     why = f"its statements cannot be told apart, and with {rows:,} rows it is too long to be read whole"
     return Skeleton("", (), (), (), (), ((1, rows, why),), ())
-
-
-def _parts(text: str, scanned: Scan) -> tuple[Part, ...]:
-    """The statements that ``scan`` has found, as ``outline`` gives them."""
-    ends = (*scanned.rows, len(text))
-    return tuple(Part(ends[s.row - 1], ends[s.end_row], s.row, s.end_row, s.kind) for s in scanned.statements)
 
 
 class _Segment(NamedTuple):
