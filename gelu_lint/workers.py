@@ -64,10 +64,12 @@ def _can_fork() -> bool:
 
 
 def _die_silently() -> None:
-    """Ctrl-C reaches every process of the terminal; only the main one has something to say."""
+    """Ctrl-C reaches every process of the terminal; only the main one has something to say. What a shell started in the
+    background ignores it, and so do we."""
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _forked(work: Callable[[int], Any], count: int, jobs: int, modest: bool) -> Iterator[tuple[int, Any]]:

@@ -569,12 +569,20 @@ def test_interrupt_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     assert capsys.readouterr().err == "gelu-lint: interrupted\n"
 
 
+def heed_interrupts() -> None:
+    """A shell that starts the tests in the background has them ignore interrupts, and what they start, too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupting_workers_shows_one_line(here: Path) -> None:
     """As Ctrl-C does: the signal goes to the whole group of processes."""
     for i in range(40):
         (here / f"m{i}.py").write_text(HEAD + "act = nn.GELU()\n" * 2000)
     command = [sys.executable, "-m", "gelu_lint", "check", "--jobs", "2", "."]
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    child = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=heed_interrupts,
+    )  # fmt: skip
     children = Path(f"/proc/{child.pid}/task/{child.pid}/children")
     while child.poll() is None and len(children.read_text().split()) < 2:
         time.sleep(0.05)

@@ -289,6 +289,18 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
     assert run_python(script).stdout == "none left\n"
 
 
+@pytest.mark.parametrize(("outside", "gone"), [("SIG_IGN", []), ("SIG_DFL", [2])])
+def test_workers_ignore_interrupts_where_their_parent_does(outside: str, gone: list[int]) -> None:
+    """As a shell has it for what it starts in the background."""
+    script = (
+        "import os, signal\nfrom gelu_lint.workers import spread\n"
+        f"signal.signal(signal.SIGINT, signal.{outside})\n"
+        "def interrupted(number):\n    if number == 2: os.kill(os.getpid(), signal.SIGINT)\n    return number\n"
+        "print(sorted({*range(4)} - dict(spread(interrupted, range(4), 2)).keys()))\n"
+    )
+    assert run_python(script).stdout == f"{gone}\n"
+
+
 def run_python(script: str) -> subprocess.CompletedProcess[str]:
     """A process of its own: there are no threads beside, so workers are forked where the system can."""
     if not hasattr(os, "fork") or sys.platform == "darwin":
