@@ -41,6 +41,10 @@ DEFAULT_EXCLUDE = (
     "venv",
 )
 
+#: The files that speak for a project; the first ones are its README.
+_READMES = 4
+_ANCHORS = (*("readme.md", "readme.rst", "readme.txt", "readme"), *("pyproject.toml", "setup.cfg", "setup.py"))
+
 # Set inside git hooks: they would point git at the hook's repository instead of the directory's own.
 _GIT_PLACE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
 # A repository's config must run nothing: no file system monitor, no fetch of missing objects from its remote.
@@ -104,6 +108,16 @@ def discover(
             shown.setdefault(os.path.realpath(os.path.join(path, name)), lead + name.replace("/", os.sep))
     found.files.extend(sorted(shown.values(), key=_posix))
     return found
+
+
+def anchors(root: str, lead: str) -> tuple[tuple[str, str], ...]:
+    """The files in ``root`` that speak for a whole project, as (name, path); their paths begin with ``lead``."""
+    try:
+        names = os.listdir(root)
+    except OSError:
+        return ()
+    kept = [(_ANCHORS.index(name.lower()), name) for name in names if name.lower() in _ANCHORS]
+    return tuple((("README" if at < _READMES else name), lead + name) for at, name in sorted(kept))
 
 
 def matches(path: str, patterns: tuple[str, ...], root: str) -> bool:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from gelu_lint.imports import candidates, import_edit
+from gelu_lint.kinds import kind_of
 from gelu_lint.model import Arrival, Bound, Context, Directive, Fault, FileSummary, Finding, Project, Site, Span
 from gelu_lint.outline import Part
 from gelu_lint.scan import Scan, scan
@@ -36,11 +37,16 @@ _ANYWHERE = re.compile(r"gelu-lint|flake8[:=]|noqa.*gel")
 
 
 def summarise(source: Source, *, complete: bool = False, arrivals: Sequence[Arrival] = ()) -> FileSummary:
-    """The facts of one Python file. Parts that cannot be read become faults; nothing is raised for any text.
+    """The facts of one file, of Python or another kind. Parts that cannot be read become faults; nothing is raised.
 
     ``complete`` reads all of it, as the fixer does to prove a result; the facts are the same. ``arrivals`` are where
     contexts of other files lead into this one; they become contexts of this one.
     """
+    kind = kind_of(source.path)
+    if kind != "python":
+        from gelu_lint.sites import formats
+
+        return formats.read(source, kind)
     text = source.text
     lowered = text.lower()
     directed = ("noqa" in lowered or "gelu-lint" in lowered) and _ANYWHERE.search(lowered)

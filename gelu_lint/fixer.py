@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gelu_lint.engine import judge, summarise
 from gelu_lint.imports import import_edit, line
+from gelu_lint.kinds import kind_of
 from gelu_lint.model import Arrival, Edit, FileSummary, Finding, Need, Project
 from gelu_lint.source import Source, decode
 
@@ -56,7 +57,8 @@ def fix(
             break
         current = decode(source.path, source.encode(text))
         summary = summarise(current, complete=True, arrivals=arrivals)
-        if len(summary.faults) > len(faults) or (_compiles(source.text) and not _compiles(text)):
+        python = kind_of(source.path) == "python"
+        if len(summary.faults) > len(faults) or (python and _compiles(source.text) and not _compiles(text)):
             return Fixed(source.text, 0, tuple(first), start, "the fixed text would not parse; please report this")
         found = judge(summary, project, codes, across=across)
     return Fixed(current.text, max(0, len(first) - len(found)), tuple(found), summary)

@@ -467,6 +467,42 @@ class Swap(NamedTuple):
     keeps: bool
 
 
+class Entry(NamedTuple):
+    """A key of some settings that has to do with an activation or with half precision, and its value.
+
+    form        json, yaml or toml; in Python keyword (of a call), default (of a parameter), field (of a class), item
+                (of a dict), option (of argparse) or lookup (in the table that ``key`` names); or prose (``key`` is the
+                heading above a statement)
+    path        the keys (and places in lists, from 0) that lead to the mapping it stands in, outermost first
+    value       its value, where that is a literal (``literal``)
+    flavour     what a statement in prose says that the GELU is, "" elsewhere
+    group       the mapping that it stands in, by a number: entries of one mapping have the same
+    registry    the table that the value is looked up in, "" where that is not known
+    model_type  what the mapping says of its model family, or what the class that is called is for
+    owner       the class that the settings are for or that is called: a name as written, "" where nothing says
+    flow        the mapping is written in braces (in JSON always)
+    key_span    where the key stands; ``span`` is where the value stands, quotes included
+    quote       the quote around the value, "" for a bare word
+    """
+
+    form: str
+    key: str
+    path: tuple[str, ...]
+    literal: bool
+    value: Value
+    flavour: str
+    group: int
+    registry: str
+    model_type: str
+    owner: str
+    flow: bool
+    key_span: Span
+    span: Span
+    quote: str
+    symbol: str
+    statement: tuple[int, int]
+
+
 class FileSummary(NamedTuple):
     """All that rules and fixes may know of one file.
 
@@ -493,13 +529,19 @@ class FileSummary(NamedTuple):
     choices: tuple[Choice, ...] = ()
     defs: tuple[Def, ...] = ()
     swaps: tuple[Swap, ...] = ()
+    entries: tuple[Entry, ...] = ()
 
 
 class Project(NamedTuple):
-    """What the project decided and declared."""
+    """What the project decided and declared.
+
+    ``anchors`` are the paths of the files that speak for all of it, by name, in a run that sees all of it: README,
+    pyproject.toml, setup.cfg, setup.py.
+    """
 
     policy: str = ""
     declared: tuple[tuple[str, tuple[int, ...] | None, tuple[int, ...] | None, bool], ...] = ()
+    anchors: tuple[tuple[str, str], ...] = ()
 
     def floor(self, package: str) -> tuple[int, ...] | None:
         """The lowest version of ``package`` that the project accepts, None where it does not say."""

@@ -7,7 +7,9 @@ import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+from gelu_lint.discover import anchors
 from gelu_lint.half import imports
+from gelu_lint.kinds import kind_of
 from gelu_lint.links import Modules, arrivals
 from gelu_lint.model import Arrival, Context, FileSummary, Finding
 from gelu_lint.reach import Reach
@@ -68,13 +70,27 @@ class _Files:
 
     @functools.cached_property
     def paths(self) -> Mapping[str, str]:
-        """The path of each file by its name."""
-        return {name: path for path, name in self.names.items()}
+        """The path of each Python file by its name."""
+        return {name: path for path, name in self.names.items() if kind_of(name) == "python"}
 
     @functools.cached_property
     def modules(self) -> Modules:
         """Where the modules lie."""
         return Modules(self.paths)
+
+    @functools.cached_property
+    def anchors(self) -> tuple[tuple[str, str], ...]:
+        """The files that speak for the whole project, as (name, path)."""
+        path, name = next(iter(self.names.items()))
+        lead = path[: -len(name)] if path.replace(os.sep, "/").endswith(name) else os.path.join(self._root, "")
+        return anchors(self._root, lead)
+
+    def task(self, path: str) -> Task:
+        """The task of a file; of one that is not among those of the run, such as pyproject.toml, one like theirs."""
+        if path not in self.tasks:
+            like = next(iter(self.tasks.values()))
+            self.tasks[path] = Task(path, like.settings, like.action, like.remember, like.project)
+        return self.tasks[path]
 
     def _name(self, path: str) -> str:
         full = path if os.path.isabs(path) else self._here + path
@@ -151,7 +167,7 @@ class _Whole:
         evidence = {path: (led.get(path, ()), extra.get(path, ())) for path in sorted(wanted)}
         first = {path: self._results[path].outcome for path in evidence if path in self._results}
         work = functools.partial(again, evidence, first)
-        for task, done in read([self._tasks[path] for path in evidence], jobs, work, cache):
+        for task, done in read([self._files.task(path) for path in evidence], jobs, work, cache):
             if cache is not None and led.get(task.path):
                 cache.put_led(task, led_key(led[task.path]), done)
             yield task.path, done
@@ -162,11 +178,12 @@ class _Whole:
         rules = [rule for rule in all_rules() if rule.across is not None]
         if not self._summaries:
             return found
-        project = project_for(self._tasks[next(iter(self._summaries))])
+        project = project_for(self._tasks[next(iter(self._summaries))])._replace(anchors=self._files.anchors)
         for rule in rules:
             seen = [s for path, s in sorted(self._summaries.items()) if rule.code in codes_for(self._tasks[path])]
             for finding in rule.across(seen, project) if rule.across is not None and seen else ():
-                found.setdefault(finding.path, []).append(finding)
+                if rule.code in codes_for(self._files.task(finding.path)):
+                    found.setdefault(finding.path, []).append(finding)
         return found
 
     def _led(self) -> Mapping[str, tuple[Arrival, ...]]:

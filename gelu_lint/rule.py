@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gelu_lint.model import Choice, FileSummary, Finding, Fix, Project, Site, Span, Use, Value
+from gelu_lint.model import Choice, Entry, FileSummary, Finding, Fix, Project, Site, Span, Use, Value
 
 Check = Callable[[FileSummary, Project], Iterable[Finding]]
 #: What a rule says of all files of a project together; each finding names its file.
@@ -17,7 +17,8 @@ class Example(NamedTuple):
 
     ``at`` lists "row:column" of each finding (columns from 1); empty means that no rule may say anything. ``fixed`` is
     the text after the rule's fixes, ``delta`` and ``reach`` what each fix states. ``options`` go to [tool.gelu-lint],
-    ``dependencies`` to [project]; ``beside`` are (name, text) of other files of the project, this one being model.py.
+    ``dependencies`` to [project]; ``beside`` are (name, text) of other files of the project, this one's being ``name``.
+    Of files that hold no text, such as ONNX graphs, the code is their bytes in base64.
     """
 
     code: str
@@ -28,6 +29,7 @@ class Example(NamedTuple):
     options: tuple[tuple[str, str], ...] = ()
     dependencies: tuple[str, ...] = ()
     beside: tuple[tuple[str, str], ...] = ()
+    name: str = "model.py"
 
 
 def bad(
@@ -40,10 +42,12 @@ def bad(
     options: Mapping[str, str] | None = None,
     dependencies: tuple[str, ...] = (),
     beside: Mapping[str, str] | None = None,
+    name: str = "model.py",
 ) -> Example:
     """A file in which the rule must report exactly at ``at`` ("row:column", several separated by spaces)."""
     others = tuple((beside or {}).items())
-    return Example(code, tuple(at.split()), fixed, delta, reach, tuple((options or {}).items()), dependencies, others)
+    chosen = tuple((options or {}).items())
+    return Example(code, tuple(at.split()), fixed, delta, reach, chosen, dependencies, others, name)
 
 
 def good(
@@ -52,10 +56,12 @@ def good(
     options: Mapping[str, str] | None = None,
     dependencies: tuple[str, ...] = (),
     beside: Mapping[str, str] | None = None,
+    name: str = "model.py",
 ) -> Example:
     """A file in which no rule may report anything."""
     others = tuple((beside or {}).items())
-    return Example(code, options=tuple((options or {}).items()), dependencies=dependencies, beside=others)
+    chosen = tuple((options or {}).items())
+    return Example(code, options=chosen, dependencies=dependencies, beside=others, name=name)
 
 
 def _nothing() -> None:
@@ -92,7 +98,7 @@ class Rule(NamedTuple):
 def report(
     code: str,
     file: FileSummary,
-    at: Site | Use | Choice,
+    at: Site | Use | Choice | Entry,
     message: str,
     severity: str,
     fix: Fix | None = None,

@@ -8,7 +8,7 @@ import os
 from gelu_lint.config import Settings, check_codes, forget, marked_root, project_root, settings_for
 from gelu_lint.discover import discover, matches
 from gelu_lint.half import imports, shows
-from gelu_lint.screen import passes
+from gelu_lint.kinds import WALKED, is_worth_reading, kind_of, matters
 from gelu_lint.source import Source, Unreadable, decode, from_text, read_bytes
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from gelu_lint.projects import Projects
 
     _Work = Callable[["Task", "Memory | None"], "Done | tuple[str, ...] | bool | None"]
-
-#: Kinds of files that hooks hand over and that no recogniser reads; they are passed over, not mistaken for Python.
-_OTHER_KINDS = (".ipynb", ".json", ".yaml", ".yml", ".toml", ".md", ".onnx")
 
 #: Fewer files than this are judged in this process: workers cost more than they save.
 _WORKERS_FROM = 9
@@ -124,7 +121,7 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
     outcomes: list[Outcome] = []
     for own, members in groups.values():
         found = discover(
-            members, exclude=own.exclude, force_exclude=own.values["force-exclude"], root=own.root,
+            members, suffixes=WALKED, exclude=own.exclude, force_exclude=own.values["force-exclude"], root=own.root,
             respect_gitignore=own.values["respect-gitignore"],
         )  # fmt: skip
         named = frozenset(members)
@@ -137,8 +134,9 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
                      for path, hint in found.missing]  # fmt: skip
         for path, reason in found.unreadable:
             outcomes.append(_unreadable(Task(path, own, action), f"cannot read: {reason}"))
-    other = [name for name in names.values() if name.lower().endswith(_OTHER_KINDS)]
-    files = sorted(set(names.values()) - set(other), key=lambda name: name.replace(os.sep, "/"))
+    read_here = [name for name in names.values() if kind_of(name) not in ("other", "declarations")]
+    files = sorted(set(read_here), key=lambda name: name.replace(os.sep, "/"))
+    other = [name for name in paths if kind_of(name) == "other" and not os.path.isdir(name)]
     given = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
     seen = given if action != "inventory" else []
     cache = _cache(paths, overrides, action, any(_whole_project(path, tuple(given)) for path in seen))
@@ -169,9 +167,9 @@ def run_text(path: str, data: bytes, overrides: Mapping[str, Any], action: str) 
     """The same for one text that is not read from its file. Raises BadConfig."""
     _forget()
     settings = _settings_of(os.path.dirname(path) or ".", _frozen(overrides))
-    skip = path.lower().endswith(_OTHER_KINDS)
+    skip = kind_of(path) in ("other", "declarations")
     skip = skip or (settings.values["force-exclude"] and matches(path, settings.exclude, settings.root))
-    if skip or not passes(data):
+    if skip or not matters(path, data):
         return Run((), 0 if skip else 1, (), settings)
     outcome = _guarded(Task(path, settings, action), data).outcome
     return Run((outcome,) if outcome is not None else (), 1, (), settings)
@@ -425,9 +423,9 @@ def _screened(task: Task, cache: Memory | None) -> Done | tuple[str, ...] | bool
     if isinstance(opened, Done):
         return opened
     data, state = opened
-    if passes(data):
+    if matters(task.path, data):
         return _MATTERS
-    if task.project and shows(data):
+    if task.project and task.path.endswith(".py") and shows(data):
         return imports(data)
     return Done(None, state) if state is not None else None
 
@@ -448,6 +446,8 @@ def _opened(task: Task, cache: Memory | None) -> Done | tuple[bytes, tuple[int, 
     state = None
     try:
         info = os.stat(task.path) if task.remember else None
+        if not is_worth_reading(task.path):
+            return Done(None)
         data = read_bytes(task.path, task.settings.values["max-file-size"])
     except Unreadable as fault:
         return Done(_unreadable(task, fault.message, fault.row))
@@ -488,7 +488,7 @@ def _judged(
 ) -> Done:
     """What the rules make of the facts of a file; its text is read again where it is to be shown and not at hand."""
     facts = (summary.sites, summary.uses, summary.swaps, summary.directives, summary.faults, summary.held)
-    if not any(facts) and not summary.masks and not across:
+    if not any(facts) and not summary.masks and not summary.entries and not across:
         return Done(None, summary=summary)
     from gelu_lint.engine import judge
 

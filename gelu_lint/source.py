@@ -14,6 +14,9 @@ from itertools import accumulate
 # Files in these formats are UTF-8 and have no coding cookie: "# Encoding: notes" is just a heading there.
 _NO_COOKIE = (".cfg", ".ini", ".ipynb", ".json", ".md", ".rst", ".toml", ".txt", ".yaml", ".yml")
 
+#: Files that hold no text: ``text`` is empty, and they cannot be written.
+_NO_TEXT = (".onnx",)
+
 _WIDE_BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
@@ -122,6 +125,8 @@ def decode(path: str, data: bytes) -> Source:
     Raises Unreadable for an unknown or unfit encoding, for bytes that it cannot decode, for null bytes and
     for UTF-16 and UTF-32.
     """
+    if path.lower().endswith(_NO_TEXT):
+        return Source(path, data, "", "binary", False, (0,))
     for mark, name in _WIDE_BOMS:
         if data.startswith(mark):
             raise Unreadable(f"{name}, which Python source cannot be: save the file as UTF-8")

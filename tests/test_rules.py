@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import tokenize
@@ -12,20 +13,23 @@ from scipy.special import expit, ndtr
 
 from gelu_lint.engine import judge, summarise
 from gelu_lint.fixer import apply, fix
+from gelu_lint.kinds import matters
 from gelu_lint.links import Modules, arrivals
 from gelu_lint.model import Arrival, Finding, Project
 from gelu_lint.options import FLAVOURS_OF_POLICY
 from gelu_lint.projects import reach_of
 from gelu_lint.registry import all_rules, enabled
 from gelu_lint.rule import Example, Rule
-from gelu_lint.screen import passes
-from gelu_lint.source import decode
+from gelu_lint.source import Source
+from gelu_lint.source import decode as decode_bytes
 
 RULES = all_rules()
 CODES = enabled(("GEL",), (), ())
 BAD = [pytest.param(r, e, id=f"{r.code}-{i}") for r in RULES for i, e in enumerate(r.examples) if e.at]
 GOOD = [pytest.param(r, e, id=f"{r.code}-{i}") for r in RULES for i, e in enumerate(r.examples) if not e.at]
 FIXED = [p for p in BAD if p.values[1].fixed is not None]
+PYTHON = [p for p in BAD if p.values[1].name.endswith(".py")]
+TEXT = [p for p in BAD if not p.values[1].name.endswith(".onnx")]
 
 #: Independent references of the flavours, in float64.
 REFERENCE = {
@@ -43,26 +47,38 @@ def project(example: Example) -> Project:
         bound = tuple(int(part) for part in version.split("."))
         declared.append((name, bound, None, True) if sign == ">=" else (name, None, bound, True))
     policy = FLAVOURS_OF_POLICY.get(dict(example.options).get("approximate", ""), "")
-    return Project(policy, tuple(declared))
+    names = sorted((example.name, *dict(example.beside)), key=lambda name: name != "README.md")
+    anchors = [(name.removesuffix(".md"), name) for name in names if name in ("README.md", "pyproject.toml")]
+    return Project(policy, tuple(declared), tuple(anchors))
+
+
+def data_of(name: str, text: str) -> bytes:
+    """The bytes of a file of an example: what is no text stands there in base64."""
+    return base64.b64decode(text) if name.endswith(".onnx") else text.encode()
+
+
+def decode(name: str, text: str) -> Source:
+    return decode_bytes(name, data_of(name, text))
 
 
 def beside(code: str, example: Example) -> tuple[tuple[Arrival, ...], list[Finding] | None]:
     """What the other files of an example have to do with the one that holds ``code``."""
     if not example.beside:
         return (), None
-    files = {"model.py": code, **dict(example.beside)}
-    summaries = {name: summarise(decode(name, text.encode())) for name, text in files.items()}
+    files = {example.name: code, **dict(example.beside)}
+    summaries = {name: summarise(decode(name, text)) for name, text in files.items()}
     contexts = [(name, c._replace(path=name)) for name, summary in summaries.items() for c in summary.contexts]
     led = arrivals(contexts, Modules(files), lambda name: reach_of(name, files[name].encode()))
-    rules = [rule for rule in RULES if rule.across is not None]
+    # What asks for more than most projects have is asked of its own examples alone.
+    rules = [rule for rule in RULES if rule.across is not None and (not rule.opt_in or example in rule.examples)]
     seen = [summaries[name] for name in sorted(summaries)]
     said = [finding for rule in rules for finding in rule.across(seen, project(example))]
-    return led.get("model.py", ()), [finding for finding in said if finding.path == "model.py"]
+    return led.get(example.name, ()), [finding for finding in said if finding.path == example.name]
 
 
 def lint(code: str, example: Example, codes: tuple[str, ...] = CODES) -> list[Finding]:
     led, said = beside(code, example)
-    summary = summarise(decode("model.py", code.encode()), arrivals=led)
+    summary = summarise(decode(example.name, code), arrivals=led)
     return judge(summary, project(example), codes, across=said)
 
 
@@ -72,7 +88,7 @@ def places(findings: list[Finding], code: str) -> tuple[str, ...]:
 
 def mend(code: str, rule: Rule, example: Example) -> str:
     codes = CODES if rule.late else (rule.code,)  # unused suppressions are judged by what else ran
-    source = decode("model.py", code.encode())
+    source = decode(example.name, code)
     return fix(source, project(example), codes, 0.0, rule.code < "GEL900", *beside(code, example)).text
 
 
@@ -91,7 +107,7 @@ def test_good_is_silent_under_all_rules(rule: Rule, example: Example) -> None:
 
 @pytest.mark.parametrize(("rule", "example"), BAD)
 def test_bad_passes_the_screen(rule: Rule, example: Example) -> None:
-    assert passes(example.code.encode())
+    assert matters(example.name, data_of(example.name, example.code))
 
 
 @pytest.mark.parametrize(("rule", "example"), BAD)
@@ -114,7 +130,8 @@ def test_fix_writes_what_the_example_shows(rule: Rule, example: Example) -> None
 
 @pytest.mark.parametrize(("rule", "example"), FIXED)
 def test_fixed_text_parses_is_clean_and_stable(rule: Rule, example: Example) -> None:
-    compile(example.fixed, "model.py", "exec")
+    if example.name.endswith(".py"):
+        compile(example.fixed, example.name, "exec")
     assert places(lint(example.fixed, example), rule.code) == ()
     assert mend(example.fixed, rule, example) == example.fixed
 
@@ -130,14 +147,14 @@ def test_a_fix_makes_no_new_finding(rule: Rule, example: Example) -> None:
 @pytest.mark.parametrize(("rule", "example"), FIXED)
 def test_edits_of_one_finding_are_complete(rule: Rule, example: Example) -> None:
     """What JSON hands to an editor, imports included, gives the fixed text when applied alone."""
-    source = decode("model.py", example.code.encode())
+    source = decode(example.name, example.code)
     findings = lint(example.code, example)
     if len(findings) == 1:
         wanted = findings[0].fix
         assert apply(source, (*wanted.imports, *wanted.edits)) == example.fixed
 
 
-@pytest.mark.parametrize(("rule", "example"), FIXED)
+@pytest.mark.parametrize(("rule", "example"), [p for p in FIXED if p in PYTHON])
 def test_fix_keeps_comments(rule: Rule, example: Example) -> None:
     def comments(code: str) -> list[str]:
         tokens = tokenize.generate_tokens(io.StringIO(code).readline)
@@ -153,7 +170,7 @@ def test_fix_keeps_comments(rule: Rule, example: Example) -> None:
 #: Rules about formulas: their examples are run.
 TYPED = tuple(f"GEL0{number}" for number in (*range(10, 20), *range(21, 24)))
 #: GEL030 says what a layer computes in eval, not what its activation is: tests/test_layers.py runs it.
-BY_FLAVOUR = [p for p in FIXED if p.values[0].code not in (*TYPED, "GEL030")]
+BY_FLAVOUR = [p for p in FIXED if p.values[0].code not in (*TYPED, "GEL030") and p in PYTHON]
 BY_RUNNING = [p for p in FIXED if p.values[0].code in TYPED and "import t" in p.values[1].code]
 
 
@@ -161,8 +178,8 @@ BY_RUNNING = [p for p in FIXED if p.values[0].code in TYPED and "import t" in p.
 def test_delta_is_what_the_values_change_by(rule: Rule, example: Example) -> None:
     """Recomputed from the flavours before and after with SciPy; code that raises before changes nothing."""
     x = np.linspace(-12, 12, 240_001)
-    before = summarise(decode("model.py", example.code.encode())).sites
-    after = summarise(decode("model.py", example.fixed.encode())).sites
+    before = summarise(decode(example.name, example.code)).sites
+    after = summarise(decode(example.name, example.fixed)).sites
     changes = [
         np.abs(REFERENCE[new.flavour](x) - REFERENCE[old.flavour](x)).max()
         for old, new in zip(before, after, strict=False)
@@ -205,7 +222,7 @@ def test_delta_is_what_running_both_gives(rule: Rule, example: Example) -> None:
         assert 0.9 * example.delta <= gap <= example.delta * (1 + 1e-3)
 
 
-@pytest.mark.parametrize(("rule", "example"), [p for p in BAD if p.values[0].code < "GEL900"])
+@pytest.mark.parametrize(("rule", "example"), [p for p in PYTHON if p.values[0].code < "GEL900"])
 @pytest.mark.parametrize("comment", ["  # noqa: {}", "  # noqa", "  # gelu-lint: ignore[{}] on purpose"])
 def test_suppression_works_on_its_line(rule: Rule, example: Example, comment: str) -> None:
     lines = example.code.splitlines()
@@ -217,10 +234,10 @@ def test_suppression_works_on_its_line(rule: Rule, example: Example, comment: st
     assert left == []
 
 
-@pytest.mark.parametrize(("rule", "example"), BAD)
+@pytest.mark.parametrize(("rule", "example"), TEXT)
 def test_crlf_and_bom_change_nothing(rule: Rule, example: Example) -> None:
     data = b"\xef\xbb\xbf" + example.code.replace("\n", "\r\n").encode()
-    source = decode("model.py", data)
+    source = decode_bytes(example.name, data)
     led, said = beside(example.code, example)
     assert places(judge(summarise(source, arrivals=led), project(example), CODES, across=said), rule.code) == example.at
     if example.fixed is not None:
@@ -229,7 +246,7 @@ def test_crlf_and_bom_change_nothing(rule: Rule, example: Example) -> None:
         assert source.encode(result.text) == b"\xef\xbb\xbf" + example.fixed.replace("\n", "\r\n").encode()
 
 
-@pytest.mark.parametrize(("rule", "example"), BAD)
+@pytest.mark.parametrize(("rule", "example"), PYTHON)
 def test_tabs_change_columns_only(rule: Rule, example: Example) -> None:
     code = example.code.replace("    ", "\t")
     rows = [place.split(":")[0] for place in places(lint(code, example), rule.code)]
@@ -249,7 +266,7 @@ def below_imports(example: Example) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("rule", "example"), [p for p in BAD if p.values[0].code != "GEL900" and below_imports(p.values[1])]
+    ("rule", "example"), [p for p in PYTHON if p.values[0].code != "GEL900" and below_imports(p.values[1])]
 )
 @pytest.mark.parametrize("head", ["class Holder:", "if FLAG:", "def outer():", "for _ in range(3):"])
 def test_holds_inside_a_block(rule: Rule, example: Example, head: str) -> None:
@@ -276,7 +293,7 @@ def test_rule_file_is_complete(rule: Rule) -> None:
     assert sections == ["What it does", "Why is this bad", "Fix safety"]
     assert re.fullmatch(r"GEL\d{3}", rule.code)
     assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", rule.name)
-    codes = [e.code + str(e.options) + str(e.dependencies) + str(e.beside) for e in rule.examples]
+    codes = [e.name + e.code + str(e.options) + str(e.dependencies) + str(e.beside) for e in rule.examples]
     assert len(codes) == len(set(codes)), "duplicate example"
     assert sum(bool(e.at) for e in rule.examples) >= 2, "two bad examples at least"
     assert sum(not e.at for e in rule.examples) >= 2, "two good examples at least"

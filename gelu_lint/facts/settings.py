@@ -1,0 +1,25 @@
+"""Keys of settings that have to do with an activation, with the family of a model, or with half precision."""
+
+from __future__ import annotations
+
+#: Keys that hold the name of an activation, in configurations of transformers 5.24.0 and of other libraries.
+ACTIVATION_KEYS = frozenset(
+    (
+        *("hidden_act", "hidden_activation", "activation_function", "activation", "activation_fn", "act_fn", "act"),
+        *("act_layer", "feed_forward_proj", "dense_act_fn", "projector_hidden_act", "projection_hidden_act"),
+        *("encoder_activation_function", "decoder_activation_function", "encoder_hidden_act", "decoder_hidden_act"),
+        *("feat_extract_activation", "pooler_hidden_act", "pooler_act", "ffn_act_fn", "mlp_hidden_act"),
+        *("mlp_activation_function", "memory_fuser_hidden_act", "mask_downsampler_hidden_act", "classifier_activation"),
+        *("memory_attention_mlp_hidden_act", "summary_activation", "mlp_activation", "activation_type", "nonlinearity"),
+    )
+)
+#: Keys that name the class, in the order in which they count.
+CLASS_KEYS = ("_target_", "architectures", "_class_name", "class_name", "name")
+#: Keys of families and versions, of objects that a configuration builds, and of half precision.
+_FAMILY_KEYS = ("model_type", "architectures", "_class_name", "transformers_version", "_name_or_path")
+_TARGET_KEYS = ("_target_", "_partial_", "_args_", "approximate")
+_HALF_KEYS = (
+    *("fp16", "bf16", "half", "mixed_precision", "precision", "enabled", "torch_dtype", "dtype", "amp", "amp_dtype"),
+    *("use_fp16", "fp16_full_eval"),
+)
+KEYS = ACTIVATION_KEYS.union(CLASS_KEYS, _FAMILY_KEYS, _TARGET_KEYS, _HALF_KEYS)

@@ -1,0 +1,70 @@
+"""What kind of file a path names, and whether the bytes of a file of that kind can matter at all."""
+
+from __future__ import annotations
+
+import os
+
+from gelu_lint.screen import passes
+
+#: Kinds by suffix. What has another suffix was named by somebody, and is Python to us.
+_SUFFIXES = {
+    ".json": "json",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".toml": "toml",
+    ".onnx": "graph",
+    ".ipynb": "other",
+    ".md": "other",
+    ".rst": "other",
+}
+#: What a project says of itself, whatever the suffix.
+_README = ("readme", "readme.md", "readme.rst", "readme.txt")
+_DECLARATIONS = ("pyproject.toml", "setup.cfg", "environment.yml", "environment.yaml")
+
+#: JSON, YAML and TOML files that configure no model, by name or by the end of it.
+_NO_CONFIG = (
+    *("package.json", "package-lock.json", "composer.json", "tsconfig.json", "tokenizer.json", "vocab.json"),
+    *("added_tokens.json", "special_tokens_map.json", ".index.json", ".schema.json", ".pre-commit-config.yaml"),
+    *("poetry.toml", "cargo.toml", "pnpm-lock.yaml", "mkdocs.yml", "_toctree.yml"),
+)
+#: Bytes from which on a file of settings is data rather than a configuration: it is passed over.
+_LARGEST = 512_000
+
+#: What a walk over a directory collects.
+WALKED = (".py", ".json", ".yaml", ".yml", ".toml", ".onnx", *_README[1:], "README.md", "README.rst", "README.txt")
+
+#: Kinds whose files are read, other than Python.
+CONFIGS = ("json", "yaml", "toml")
+
+
+def kind_of(path: str) -> str:
+    """python, json, yaml, toml, graph, prose (a README), declarations (what a project requires) or other (not read)."""
+    if path.endswith(".py"):
+        return "python"
+    name = os.path.basename(path).lower()
+    if name in _README:
+        return "prose"
+    if name in _DECLARATIONS or (name.startswith("requirements") and name.endswith(".txt")):
+        return "declarations"
+    kind = _SUFFIXES.get(os.path.splitext(name)[1], "python")
+    return "other" if kind in CONFIGS and name.endswith(_NO_CONFIG) else kind
+
+
+def is_worth_reading(path: str) -> bool:
+    """Whether a file is small enough to be settings, if that is what it is. Raises OSError."""
+    return kind_of(path) not in CONFIGS or os.stat(path).st_size <= _LARGEST
+
+
+def matters(path: str, data: bytes) -> bool:
+    """Whether a file may hold anything that a rule speaks of: asked of its bytes, before they are decoded."""
+    kind = kind_of(path)
+    if kind == "python":
+        return passes(data)
+    if kind in CONFIGS:
+        return _is_config(data.lower())
+    return kind in ("prose", "graph")
+
+
+def _is_config(lowered: bytes) -> bool:
+    """Whether settings name a GELU, or a model whose family may want one."""
+    return b"gelu" in lowered or ((b"model_type" in lowered and b"activation" in lowered) or b"hidden_act" in lowered)
