@@ -156,6 +156,22 @@ class Reach:
             found.make_all([at])
         return found.done()
 
+    def after(self, row: int) -> Iterator[str]:
+        """The lines below the statement at ``row`` that run whenever it has run, in its scope."""
+        at = self._at(row)
+        if at is None:
+            return
+        lines = self.lines(at.part)
+        around = [lines.parents[at.line]]
+        while around[-1] >= 0:
+            around.append(lines.parents[around[-1]])
+        scope = lines.scopes[at.line]
+        for j in lines.below(scope) if scope >= 0 else range(len(lines)):
+            if j > at.line and lines.parents[j] in around and lines.scopes[j] == scope:
+                yield lines.text(j)
+        if scope < 0:
+            yield from (self._text[part.start : part.end].rstrip() for part in self._parts[at.part + 1 :])
+
     def run_by(self, row: int, only: str = "") -> Reached:
         """What the statement at ``row`` runs, or ``only`` what it calls by this last name, and what the rest of its
         function does with what it binds."""
