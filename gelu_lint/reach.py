@@ -15,9 +15,9 @@ from keyword import kwlist
 from typing import NamedTuple
 
 from gelu_lint.half import says_model
-from gelu_lint.lines import FIELDS, SILENT, Lines, code, targets, words
-from gelu_lint.outline import defined, outline, parts_of
-from gelu_lint.scan import scan
+from gelu_lint.lines import FIELDS, SILENT, code, targets, words
+from gelu_lint.outline import defined
+from gelu_lint.statements import Statements
 
 #: So many lines are followed from one place.
 _MOST = 4_000
@@ -88,15 +88,8 @@ class _Line(NamedTuple):
 class Reach:
     """What the code of one text may run."""
 
-    def __init__(self, text: str, rows: Sequence[int]) -> None:
-        text = text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
-        self._text, self._ends = text, (*rows, len(text))
-        parts = outline(text, rows)
-        if parts is None:
-            scanned = scan(text)
-            parts = [*parts_of(text, scanned)] if scanned.sure else []
-        self._parts = parts
-        self._lines: dict[int, Lines] = {}
+    def __init__(self, statements: Statements) -> None:
+        self._text, self._parts, self.lines = statements.text, statements.parts, statements.lines
         self._binders: dict[str, list[_Line]] | None = None
         self._imports: dict[str, list[str]] = {}
         self._stars: list[str] = []
@@ -192,15 +185,6 @@ class Reach:
         return found.done()
 
     # The lines of the text
-
-    def lines(self, p: int) -> Lines:
-        """The lines of a top-level statement."""
-        if p not in self._lines:
-            part = self._parts[p]
-            self._lines[p] = Lines(
-                self._text, self._ends, scan(self._text[part.start : part.end]).logical, part.row - 1
-            )
-        return self._lines[p]
 
     def rows_of(self, at: _Line) -> tuple[int, int]:
         """First and last row of a line in the text."""

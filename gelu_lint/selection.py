@@ -26,10 +26,11 @@ from gelu_lint.cut import (
 )
 from gelu_lint.facts import devices
 from gelu_lint.half import spots
-from gelu_lint.lines import FIELDS, SILENT, WORD, Lines, code, loads, members, targets, words
+from gelu_lint.lines import FIELDS, SILENT, WORD, code, loads, members, targets, words
 from gelu_lint.outline import Part, defined
-from gelu_lint.scan import Logical, Scan, Statement, scan
+from gelu_lint.scan import Logical, Scan
 from gelu_lint.screen import NEEDLES, marks
+from gelu_lint.statements import Statements
 
 #: Up to so many lines a function or class that is only referred to may be what computes an activation.
 _SHORT = 20
@@ -106,10 +107,11 @@ _GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
 class Selection:
     """Chooses the lines of one text."""
 
-    def __init__(self, text: str, rows: Sequence[int], parts: list[Part], small: int) -> None:
-        self._text, self._rows, self.parts = text, rows, parts
-        self._ends = (*rows, len(text))
-        self._starts = [part.start for part in parts]
+    def __init__(self, statements: Statements, small: int) -> None:
+        self.statements = statements
+        self._text, self._rows, self._parts = statements.text, statements.rows, statements.parts
+        self._ends = statements.ends
+        self._starts = [part.start for part in self._parts]
         self._cuts: dict[int, Cut] = {}
         self._faint: dict[int, set[str]] = {}  # functions and classes that only hold a name
         self._followed: set[tuple[int, int, str, int]] = set()
@@ -121,7 +123,7 @@ class Selection:
         self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
         self._queue: list[tuple[Cut, int, int]] = []  # lines whose names are to be followed
         self._binders: dict[str, list[int]] | None = None
-        self._small = len(rows) <= small
+        self._small = len(self._rows) <= small
         self._scripts = self._hands = self._draws = False  # what the text has: see _HANDS, _DRAWS
         self.unsure = self.unmarked = False
         self._select()
@@ -191,7 +193,7 @@ class Selection:
         drawing: dict[tuple[int, int], tuple[Cut, list[int]]] = {}
         for found in _in_rows(self._text, _DRAWING, _DRAWS):
             p = bisect_right(self._starts, found.start()) - 1
-            helps = p >= 0 and p not in self._cuts and self.parts[p].kind == "def"
+            helps = p >= 0 and p not in self._cuts and self._parts[p].kind == "def"
             place = self._place(found.start()) if p in self._cuts or helps else None
             if place is None:
                 continue
@@ -263,11 +265,9 @@ class Selection:
     def _cut(self, p: int) -> Cut:
         cut = self._cuts.get(p)
         if cut is None:
-            part = self.parts[p]
-            scanned = _scan_import(self._text, part) or scan(self._text[part.start : part.end])
+            scanned = self.statements.scan(p)
             self.unsure = self.unsure or not scanned.sure or len(scanned.statements) > 1
-            lines = Lines(self._text, self._ends, scanned.logical, part.row - 1)
-            cut = self._cuts[p] = Cut(scanned, lines, part.row - 1)
+            cut = self._cuts[p] = Cut(scanned, self.statements.lines(p), self._parts[p].row - 1)
         return cut
 
     # What a needle means where it stands
@@ -489,7 +489,7 @@ class Selection:
             else:
                 if self._binders is None:
                     self._binders = self._index()
-                parts = [self.parts[p] for p in self._binders.get(name, ())]
+                parts = [self._parts[p] for p in self._binders.get(name, ())]
                 simple = [self._text[part.start : part.end] for part in parts if part.kind in ("simple", "compound")]
                 if any(devices.ASKS.search(text) for text in simple):
                     self._want(name, FULL)
@@ -690,8 +690,9 @@ class Selection:
                     last = lines.below(around)[-1]
                     if lines.logical[last].word == "return" and lines.parents[last] == around:
                         waiting.append((last, HEADER))
-            if before < 0 and (lines.logical[i].word in _TESTS or (level > HEADER and _TERNARY.search(lines.text(i)))):
-                self._asked(cut, i)
+            if before < 0 and not self.unmarked:  # else nobody asks for choices
+                if lines.logical[i].word in _TESTS or (level > HEADER and _TERNARY.search(lines.text(i))):
+                    self._asked(cut, i)
             if level > HEADER:
                 self._queue.append((cut, i, level))
                 if level == SEED or "return" in lines.text(i):
@@ -819,7 +820,7 @@ class Selection:
         if self._binders is None:
             self._binders = self._index()
         for p in self._binders.get(name, ()):
-            part = self.parts[p]
+            part = self._parts[p]
             if member and part.kind != "simple":
                 continue
             own = part.kind in ("def", "class") and defined(self._text[part.start : part.end]) == name
@@ -849,7 +850,7 @@ class Selection:
     def _index(self) -> dict[str, list[int]]:
         """The parts that may bind a name at the top level, by name."""
         found: dict[str, list[int]] = {}
-        for p, part in enumerate(self.parts):
+        for p, part in enumerate(self._parts):
             for name in _part_binds(self._text[part.start : part.end], part.kind):
                 found.setdefault(name, []).append(p)
         return found
@@ -857,7 +858,7 @@ class Selection:
     def _imports(self) -> None:
         """Keep imports of whatever a fix may use, and those that bind any name."""
         known = _packages()
-        for p, part in enumerate(self.parts):
+        for p, part in enumerate(self._parts):
             text = self._text[part.start : part.end]
             if part.kind == "import":
                 found = _TOP.match(text)
@@ -872,7 +873,7 @@ class Selection:
         """The parts that something is left of."""
         found: list[Piece] = []
         for p in sorted({*self._cuts, *self._faint}):
-            part, cut = self.parts[p], self._cuts.get(p)
+            part, cut = self._parts[p], self._cuts.get(p)
             text = self._text[part.start : part.end]
             names = self._faint.get(p, set())
             if cut is not None and (cut.kept or cut.faint):
@@ -953,16 +954,6 @@ def _used(plain: str, name: str) -> bool:
         if not found[2] and (not owner or owner in ("self.", "cls.")):
             return False
     return True
-
-
-def _scan_import(text: str, part: Part) -> Scan | None:
-    """The scan of an import that stands on one row, where there is nothing to find out."""
-    end = text.find("\n", part.start)
-    row = text[part.start : end if end >= 0 else len(text)]
-    if part.kind != "import" or any(mark in row for mark in "(;#\\"):
-        return None
-    line = Logical(1, 1, 0, "from" if row.startswith("from") else "import", "")
-    return Scan((0,), (line,), (Statement(1, 1, "import", (0, 1)),), (), (), True)
 
 
 def _part_binds(text: str, kind: str) -> set[str]:

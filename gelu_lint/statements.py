@@ -1,0 +1,55 @@
+"""The top-level statements of a text, and the lines of each as soon as somebody asks for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gelu_lint.lines import Lines
+from gelu_lint.outline import Part, outline, parts_of
+from gelu_lint.scan import Logical, Scan, Statement, scan
+
+_LONE_CR = re.compile(r"\r(?!\n)")
+
+
+class Statements:
+    """The top-level statements, ``parts``, of a ``text`` whose rows start at ``rows``."""
+
+    def __init__(self, text: str, rows: Sequence[int], parts: Sequence[Part]) -> None:
+        self.text, self.rows, self.parts = text, rows, parts
+        self.ends = (*rows, len(text))
+        self._scans: dict[int, Scan] = {}
+        self._lines: dict[int, Lines] = {}
+
+    def scan(self, p: int) -> Scan:
+        """The scan of one statement alone."""
+        if p not in self._scans:
+            part = self.parts[p]
+            self._scans[p] = _scan_import(self.text, part) or scan(self.text[part.start : part.end])
+        return self._scans[p]
+
+    def lines(self, p: int) -> Lines:
+        """The lines of one statement."""
+        if p not in self._lines:
+            self._lines[p] = Lines(self.text, self.ends, self.scan(p).logical, self.parts[p].row - 1)
+        return self._lines[p]
+
+
+def statements_of(text: str, rows: Sequence[int]) -> Statements:
+    """The statements of a text; none where they cannot be told apart."""
+    text = _LONE_CR.sub("\n", text)
+    parts: Sequence[Part] | None = outline(text, rows)
+    if parts is None:
+        scanned = scan(text)
+        parts = parts_of(text, scanned) if scanned.sure else ()
+    return Statements(text, rows, parts)
+
+
+def _scan_import(text: str, part: Part) -> Scan | None:
+    """The scan of an import that stands on one row, where there is nothing to find out."""
+    end = text.find("\n", part.start)
+    row = text[part.start : end if end >= 0 else len(text)]
+    if part.kind != "import" or any(mark in row for mark in "(;#\\"):
+        return None
+    line = Logical(1, 1, 0, "from" if row.startswith("from") else "import", "")
+    return Scan((0,), (line,), (Statement(1, 1, "import", (0, 1)),), (), (), True)
