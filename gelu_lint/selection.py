@@ -137,7 +137,7 @@ class Selection:
             for at in halves:
                 self._half(at)
             self._drain()
-            if self._cuts:
+            if any(cut.kept for cut in self._cuts.values()):
                 self._imports()
             return
         if "ndtr(" in self._text or "norm.cdf(" in self._text:
@@ -171,7 +171,9 @@ class Selection:
         cut, i = place
         text = cut.lines.text(i)
         alone = _ALONE.match(text)
-        if alone is None or alone.end() < len(text):
+        if alone is not None and alone.end() == len(text):
+            return
+        if "\n" not in self._quiet(cut, i, text, at - self._start(cut, i)):  # a string of several rows is no code
             self._keep(cut, i, NEAR)
             self._give(cut, i, text, False)
 
@@ -270,6 +272,10 @@ class Selection:
             cut = self._cuts[p] = Cut(scanned, self.statements.lines(p), self._parts[p].row - 1)
         return cut
 
+    def _start(self, cut: Cut, i: int) -> int:
+        """The offset of a line."""
+        return self._rows[cut.lines.logical[i].row + cut.shift - 1]
+
     # What a needle means where it stands
 
     def _look(self, at: int, word: str = "", formula: bool = False) -> None:
@@ -280,7 +286,7 @@ class Selection:
         cut, i = place
         lines = cut.lines
         text = lines.text(i)
-        inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
+        inside = at - self._start(cut, i)
         quiet = self._quiet(cut, i, text, inside)
         if quiet and not quiet.startswith("#") and self._has_fields(cut, i, text):
             quiet = ""  # code may stand in fields of strings
@@ -653,7 +659,7 @@ class Selection:
 
     def _places(self, cut: Cut, i: int, name: str) -> list[int]:
         """Where a name stands in a line."""
-        start = self._rows[cut.lines.logical[i].row + cut.shift - 1]
+        start = self._start(cut, i)
         return [start + found.start() for found in re.finditer(rf"\b{re.escape(name)}\b", cut.lines.text(i))]
 
     def _whole(self, cut: Cut, header: int, level: int = SEED) -> None:
