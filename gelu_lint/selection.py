@@ -142,8 +142,7 @@ class Selection:
             return
         if "ndtr(" in self._text or "norm.cdf(" in self._text:
             self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
-        scripts = any(word in self._text for word in ("jit.script", "jit.trace(", "jit import"))
-        self._scripts = scripts and _JIT.search(self._text) is not None
+        self._scripts = bool(_in_rows(self._text, ("jit",), _JIT))
         by_torch = self._scripts or ("torch" in self._text and any(word in self._text for word in _KEPT))
         if by_torch or "keras" in self._text:
             self._hands = self._scripts or "keras" in self._text
@@ -696,9 +695,9 @@ class Selection:
                     last = lines.below(around)[-1]
                     if lines.logical[last].word == "return" and lines.parents[last] == around:
                         waiting.append((last, HEADER))
-            if before < 0 and not self.unmarked:  # else nobody asks for choices
-                if lines.logical[i].word in _TESTS or (level > HEADER and _TERNARY.search(lines.text(i))):
-                    self._asked(cut, i)
+            tests = before < 0 and not self.unmarked  # without a GELU nobody asks for choices
+            if tests and (lines.logical[i].word in _TESTS or (level > HEADER and _TERNARY.search(lines.text(i)))):
+                self._asked(cut, i)
             if level > HEADER:
                 self._queue.append((cut, i, level))
                 if level == SEED or "return" in lines.text(i):

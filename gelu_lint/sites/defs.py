@@ -43,7 +43,7 @@ _CLASSES = re.compile(
 )
 _COMMENT = re.compile(r"^[ \t]*#[^\n]*|#[^\n\"']*$", re.MULTILINE)
 _READS_KEY = re.compile(
-    r"\w*(?:config|cfg|args|hparams)\.(?:hidden_act|hidden_activation|activation_function|activation_fn|act_fn|activation|"
+    r"(?:config|cfg|args|hparams)\.(?:hidden_act|hidden_activation|activation_function|activation_fn|act_fn|activation|"
     r"hidden_activation_fn|act_layer)\b"
 )
 _IMPORTED = re.compile(r"^[ \t]*from[ \t]+(\S+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)", re.MULTILINE)
@@ -349,7 +349,7 @@ def _sight(settings: Sequence[str], around: Block, block: Block, draft: Draft) -
         return "key"
     if wanted:
         return "none"
-    if _READS_KEY.search(_COMMENT.sub("", code(whole))):
+    if _READS_KEY.search(whole) and _READS_KEY.search(_COMMENT.sub("", code(whole))):
         return "read"
     for module, names in _IMPORTED.findall(whole) if annotated else ():
         known = module.startswith("transformers")
