@@ -30,7 +30,7 @@ from gelu_lint.lines import FIELDS, SILENT, WORD, code, loads, members, targets,
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import Logical, Scan
 from gelu_lint.screen import NEEDLES, marks
-from gelu_lint.statements import Statements
+from gelu_lint.statements import PATCHES, Statements
 
 #: Up to so many lines a function or class that is only referred to may be what computes an activation.
 _SHORT = 20
@@ -57,8 +57,6 @@ _DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.
 _FEW = 8
 _ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
 _TOP = re.compile(r"(?:from|import)\s+(\w+)")
-#: Calls that set an attribute of what they are given.
-_PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
 #: Calls that keep a GELU that they are given under a name, or decide what becomes of one.
 _KEEPS = re.compile(
     r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\bsave\(|\bjit\.(?:script|trace)\(|\bweights_only\b|"
@@ -101,7 +99,6 @@ _SWITCH = re.compile(
     re.IGNORECASE,
 )
 _OF_NAME = re.compile(r"\(\s*([^\W\d]\w*)\s*[,)]")
-_GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
 
 
 class Selection:
@@ -122,7 +119,6 @@ class Selection:
         self._words: dict[str, list[int]] | None = None  # where each word stands, once many are asked for
         self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
         self._queue: list[tuple[Cut, int, int]] = []  # lines whose names are to be followed
-        self._binders: dict[str, list[int]] | None = None
         self._small = len(self._rows) <= small
         self._scripts = self._hands = self._draws = False  # what the text has: see _HANDS, _DRAWS
         self.unsure = self.unmarked = False
@@ -492,9 +488,7 @@ class Selection:
                 if here:
                     break
             else:
-                if self._binders is None:
-                    self._binders = self._index()
-                parts = [self._parts[p] for p in self._binders.get(name, ())]
+                parts = [self._parts[p] for p in self.statements.binders.get(name, ())]
                 simple = [self._text[part.start : part.end] for part in parts if part.kind in ("simple", "compound")]
                 if any(devices.ASKS.search(text) for text in simple):
                     self._want(name, FULL)
@@ -822,9 +816,7 @@ class Selection:
         if self._wanted.get(key, -1) >= level:
             return
         self._wanted[key] = level
-        if self._binders is None:
-            self._binders = self._index()
-        for p in self._binders.get(name, ()):
+        for p in self.statements.binders.get(name, ()):
             part = self._parts[p]
             if member and part.kind != "simple":
                 continue
@@ -844,21 +836,13 @@ class Selection:
                     self._keep(cut, i, HEADER)
             for i in declared:
                 self._keep(cut, i, HEADER)
-            if part.kind == "simple" and (cut.lines.bindings[1] or _PATCHES.search(cut.lines.text(0))):
+            if part.kind == "simple" and (cut.lines.bindings[1] or PATCHES.search(cut.lines.text(0))):
                 self._keep(cut, 0, min(level, FULL))
 
     def _picks(self, part: Part) -> bool:
         """Whether a function may choose a flavour for whoever calls it."""
         text = self._text[part.start : part.end]
         return part.kind == "def" and text.count("\n") <= 2 * _SHORT and VALUES.search(text) is not None
-
-    def _index(self) -> dict[str, list[int]]:
-        """The parts that may bind a name at the top level, by name."""
-        found: dict[str, list[int]] = {}
-        for p, part in enumerate(self._parts):
-            for name in _part_binds(self._text[part.start : part.end], part.kind):
-                found.setdefault(name, []).append(p)
-        return found
 
     def _imports(self) -> None:
         """Keep imports of whatever a fix may use, and those that bind any name."""
@@ -959,31 +943,6 @@ def _used(plain: str, name: str) -> bool:
         if not found[2] and (not owner or owner in ("self.", "cls.")):
             return False
     return True
-
-
-def _part_binds(text: str, kind: str) -> set[str]:
-    """The names that a statement may bind at the top level."""
-    if kind in ("def", "class"):
-        name = defined(text)
-        if not name:
-            return words(text)
-        names = {name}
-        before = text[: text.find(":\n", text.find(name))]
-        if ":=" in before:
-            names |= words(before)
-        if "global" in text:
-            for found in _GLOBAL.findall(text):
-                names |= words(found)
-        return names
-    if kind == "simple":
-        bound = targets(text)
-        if bound is not None:
-            return bound[0] | bound[1] if not bound[1] else words(text[: text.find("=")])
-        plain = code(text)
-        if ":=" in plain or ";" in plain or plain.startswith(("del", "global")) or _PATCHES.search(plain):
-            return words(plain)
-        return set()
-    return words(text)
 
 
 @cache
