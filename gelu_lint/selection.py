@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from gelu_lint.claims import WIDTHS, backward, chooses, claim, claim_of_text, one_way, says_glu
 from gelu_lint.cut import (
@@ -498,8 +498,10 @@ class Selection:
         if not name or name in self._made or not any(chooses(word) == "activation" for word in WORD.findall(header)):
             return
         self._made.add(name)
-        for found in re.finditer(rf"(?<![\w.]){re.escape(name)}\b", self._text):
-            place = self._place(found.start())
+        for at in self._all(name):
+            part = self._parts[max(bisect_right(self._starts, at) - 1, 0)]
+            in_class = self._text.find("class", part.start, at) >= 0
+            place = self._place(at) if in_class and self._text[at - 1 : at] != "." else None
             if place is None:
                 continue
             cut, i = place
@@ -920,9 +922,11 @@ def _is_def(cut: Cut, i: int) -> bool:
     return bool(cut.lines.defines(i)) and cut.lines.logical[i].word != "class"
 
 
+@lru_cache(maxsize=4096)
 def _needle_in(name: str) -> bool:
     """Whether a name says for itself what it stands for."""
-    return any(needle in name.lower() for needle in NEEDLES)
+    lowered = name.lower()
+    return any(needle in lowered for needle in NEEDLES)
 
 
 def _identifier(text: str, at: int) -> str:
