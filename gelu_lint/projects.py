@@ -17,6 +17,7 @@ from gelu_lint.registry import all_rules
 from gelu_lint.runner import Done, Memory, Task, again, codes_for, led_key, project_for, read
 from gelu_lint.screen import passes
 from gelu_lint.source import Unreadable, decode, read_bytes
+from gelu_lint.statements import statements_of
 
 #: Projects of so many files are searched for those that hand a model to a function of another file.
 _SMALL = 300
@@ -219,4 +220,4 @@ def reach_of(name: str, data: bytes) -> Reach | None:
         source = decode(name, data)
     except Unreadable:
         return None
-    return Reach(source.text, source.rows)
+    return Reach(statements_of(source.text, source.rows))

@@ -58,9 +58,10 @@ class Recognisers:
         self._found = bool(found) and len(self.visitors) > 1
         return [*found, *(node for visitor in self._second for node in visitor.nodes())] if self._found else found
 
-    def facts(self, summary: FileSummary, draft: Draft, arrivals: Sequence[Arrival]) -> FileSummary:
-        """``summary`` with all facts; ``arrivals`` are where contexts of other files lead into this one."""
-        contexts = self._contexts(draft, arrivals) if self._halves.kinds() or arrivals else ()
+    def facts(self, summary: FileSummary, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> FileSummary:
+        """``summary`` with all facts: ``arrivals`` are where contexts of other files lead into this one, and ``reach``
+        is what its code may run."""
+        contexts = self._contexts(draft, reach, arrivals) if self._halves.kinds() or arrivals else ()
         if self._first[0] not in self.visitors:
             return summary._replace(contexts=contexts)
         kinds = frozenset(context.kind for context in contexts)
@@ -88,9 +89,8 @@ class Recognisers:
             swaps=swaps,
         )
 
-    def _contexts(self, draft: Draft, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
+    def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
         """What makes code of a file run in fp16: what stands in it, and what leads into it."""
-        reach = Reach(draft.whole, draft.starts)
         self._halves.shield(draft, reach)
         foreign = [(arrival.context, reach.entered(arrival.names)) for arrival in arrivals]
         led = [context._replace(rows=found.rows, made=found.made, leads=()) for context, found in foreign]
