@@ -342,4 +342,3 @@ def _by_default(file: FileSummary) -> Iterator[Clash]:
 
 def _posix(path: str) -> str:
     return path.replace("\\", "/")
-

@@ -213,7 +213,7 @@ def _outranked(said: Sequence[Finding], path: str) -> set[tuple[str, Span]]:
     from gelu_lint.registry import all_rules
 
     ranks = {rule.code: rule.outranks for rule in all_rules()}
-    found = set()
+    found: set[tuple[str, Span]] = set()
     for finding in said:
         places = [(finding.path, finding.span), *((other, span) for other, span, _ in finding.related)]
         found.update((code, span) for code in ranks[finding.code] for other, span in places if other == path)

@@ -93,7 +93,26 @@ class _Text:
             scanned = scan(self._text)
             parts = [*parts_of(self._text, scanned)] if scanned.sure else []
         self._parts = parts
-        self._classes = {name: part for part in parts if part.kind == "class" and (name := defined(self._of(part)))}
+        self._classes: dict[str, Part] = {}
+        for part in parts:
+            if part.kind == "class":
+                self._classes.setdefault(defined(self._of(part)), part)
+            elif part.kind == "compound" and "class" in self._of(part):  # if TORCH: class Mlp(nn.Module): …
+                for inner in self._inside(part):
+                    self._classes.setdefault(defined(self._of(inner).strip()), inner)
+        self._classes.pop("", None)
+
+    def _inside(self, part: Part) -> Iterator[Part]:
+        """The classes in a compound statement, those in others aside."""
+        lines = [*scan(self._of(part)).logical]
+        last = 0
+        for i, line in enumerate(lines):
+            if line.word != "class" or i < last:
+                continue
+            last = next((j for j in range(i + 1, len(lines)) if lines[j].indent <= line.indent), len(lines))
+            first, end = part.row + line.row - 1, part.row + lines[last - 1].end_row - 1
+            ends = (*self._rows, len(self._text))
+            yield Part(ends[first - 1], ends[end], first, end, "class")
 
     def _of(self, part: Part) -> str:
         return self._text[part.start : part.end]
@@ -116,7 +135,9 @@ class _Text:
         while more := {name for name, held in mentions.items() if name not in wanted and not wanted.isdisjoint(held)}:
             wanted |= more
         asking = {name for name, each in classes.items() if not is_settings(name) and _READS.search(each.text)}
-        apart = any(_READS.search(_bare(self._of(part))) for part in self._parts if part.kind not in ("class", "import"))
+        apart = any(
+            _READS.search(_bare(self._of(part))) for part in self._parts if part.kind not in ("class", "import")
+        )
         imported = self._imported
         takers = []
         for name in self._classes:
@@ -314,7 +335,9 @@ class _Flow:
         if literal is not None:
             return (literal[1].removeprefix("./"), "__file__" in line, ())
         value = line[line.find("=") + 1 :] if targets(line) is not None else line
-        mentioned = [found for found in _WORD.finditer(value) if found[0] in self.held and not _is_keyword(value, found)]
+        mentioned = [
+            found for found in _WORD.finditer(value) if found[0] in self.held and not _is_keyword(value, found)
+        ]
         if len({self.held[found[0]] for found in mentioned}) != 1:
             return None
         found = mentioned[0]
@@ -327,10 +350,10 @@ class _Flow:
         if literal is not None and literal.start() >= start and _LOADS.search(inside):
             self.loads.append(Load(literal[1].removeprefix("./"), "__file__" in line, taker, ()))
             return
-        for found in _WORD.finditer(inside):
-            if found[0] in self.held and not _is_keyword(inside, found):
-                file, beside, path = self.held[found[0]]
-                self.loads.append(Load(file, beside, taker, (*path, *_chain(inside, found.end()))))
+        for word in _WORD.finditer(inside):
+            if word[0] in self.held and not _is_keyword(inside, word):
+                file, beside, path = self.held[word[0]]
+                self.loads.append(Load(file, beside, taker, (*path, *_chain(inside, word.end()))))
 
 
 def _is_keyword(text: str, found: re.Match[str]) -> bool:
