@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gelu_lint.model import Arrival, Context, FileSummary
+from gelu_lint.model import Arrival, Context, FileSummary, Site, Swap
 from gelu_lint.reach import Reach
 from gelu_lint.sites.absent import Absences
 from gelu_lint.sites.backwards import Backwards
@@ -24,6 +24,7 @@ from gelu_lint.sites.masks import Masks
 from gelu_lint.sites.swaps import Swaps
 from gelu_lint.sites.tables import Tables
 from gelu_lint.sites.tails import Tails
+from gelu_lint.takers import found_in
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import CSTNode
 from gelu_lint.tree.walk import Walk
@@ -78,6 +79,7 @@ class Recognisers:
         nodes = (node for part in (self._calls, self._formulas) for node, _ in part.found())
         chosen = [*zip(nodes, (*called, *written), strict=True)]
         swaps = tuple(self._swaps.swaps(draft, sites))
+        taken = found_in(draft.whole, draft.starts, _in_classes(sites, swaps))
         return summary._replace(
             sites=sites,
             uses=tuple(use for part in users for use in part.uses(draft)),
@@ -87,6 +89,9 @@ class Recognisers:
             choices=tuple(self._choices.choices(draft, chosen)) if self._found else (),
             defs=tuple(self._defs.defs(draft, sites, swaps)) if self._found else (),
             swaps=swaps,
+            takers=taken.takers,
+            settings=taken.settings,
+            loads=taken.loads,
         )
 
     def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
@@ -95,3 +100,9 @@ class Recognisers:
         foreign = [(arrival.context, reach.entered(arrival.names)) for arrival in arrivals]
         led = [context._replace(rows=found.rows, made=found.made, leads=()) for context, found in foreign]
         return (*self._halves.contexts(draft, reach), *led)
+
+
+def _in_classes(sites: Sequence[Site], swaps: Sequence[Swap]) -> list[int]:
+    """The rows at which a class may compute a GELU that it has not been asked for by name."""
+    known = [site.span.row for site in sites if "." in site.symbol and site.flavour in ("erf", "tanh", "quick")]
+    return sorted((*known, *(swap.span.row for swap in swaps if swap.kind == "helper")))
