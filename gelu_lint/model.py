@@ -532,16 +532,36 @@ class FileSummary(NamedTuple):
     entries: tuple[Entry, ...] = ()
 
 
+class Requirement(NamedTuple):
+    """A place where a project says which versions of a package it takes: floor ≤ version ≤ ceiling, < if ``open``.
+
+    written  the requirement, which stands at ``span``
+    bound    the one clause of it that sets the floor, and no more than that (">=1.8", "^1.8"), which stands at
+             ``bound_span``; "" where there is no such clause
+    """
+
+    path: str
+    written: str
+    span: Span
+    bound: str
+    bound_span: Span
+    floor: tuple[int, ...] | None
+    ceiling: tuple[int, ...] | None
+    open: bool
+
+
 class Project(NamedTuple):
     """What the project decided and declared.
 
     ``anchors`` are the paths of the files that speak for all of it, by name, in a run that sees all of it: README,
-    pyproject.toml, setup.cfg, setup.py.
+    pyproject.toml, setup.cfg, setup.py. ``torch`` are the places that say which versions of torch it takes, in such a
+    run, too.
     """
 
     policy: str = ""
     declared: tuple[tuple[str, tuple[int, ...] | None, tuple[int, ...] | None, bool], ...] = ()
     anchors: tuple[tuple[str, str], ...] = ()
+    torch: tuple[Requirement, ...] = ()
 
     def floor(self, package: str) -> tuple[int, ...] | None:
         """The lowest version of ``package`` that the project accepts, None where it does not say."""
