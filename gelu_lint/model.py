@@ -267,6 +267,29 @@ class Arrival(NamedTuple):
     names: tuple[str, ...]
 
 
+class Export(NamedTuple):
+    """A model that is exported to ONNX with a stated opset.
+
+    callee    the canonical public name of what exports; ``written`` is the text in the file
+    opset     the opset, which stands at ``number`` where it is a literal there (``literal``)
+    dynamo    which exporter is asked for: "True", "False", or "" where nothing known is said
+    gelus     where the GELUs of this file stand that are in the model
+    span      the argument that says the opset
+    """
+
+    callee: str
+    written: str
+    opset: int
+    literal: bool
+    number: Span
+    dynamo: str
+    gelus: tuple[Span, ...]
+    span: Span
+    symbol: str
+    guard: str
+    statement: tuple[int, int]
+
+
 class Held(NamedTuple):
     """A GELU that something keeps as an object.
 
@@ -530,6 +553,7 @@ class FileSummary(NamedTuple):
     defs: tuple[Def, ...] = ()
     swaps: tuple[Swap, ...] = ()
     entries: tuple[Entry, ...] = ()
+    exports: tuple[Export, ...] = ()
 
 
 class Requirement(NamedTuple):
