@@ -167,6 +167,15 @@ class Reach:
         if scope < 0:
             yield from (self._text[part.start : part.end].rstrip() for part in self._parts[at.part + 1 :])
 
+    def made_of(self, row: int, text: str) -> Reached:
+        """What the objects are that ``text``, an expression in the statement at ``row``, names."""
+        at = self._at(row)
+        found = _Following(self)
+        for dotted, after in self._names(text) if at is not None and ")(" not in text else ():
+            assert at is not None
+            found.token(at, dotted, after, False)
+        return found.done()
+
     def run_by(self, row: int, only: str = "") -> Reached:
         """What the statement at ``row`` runs, or ``only`` what it calls by this last name, and what the rest of its
         function does with what it binds."""
@@ -212,11 +221,12 @@ class Reach:
     def tokens(self, at: _Line) -> list[tuple[str, str]]:
         """The dotted names that a line loads, each with "(" if it is called."""
         if at not in self._tokens:
-            found = _DOTTED.findall(_LOOK.sub("", _loaded(self.lines(at.part).text(at.line))))
-            self._tokens[at] = [
-                (name.rstrip("."), after) for name, after in found if after != "=" and name not in _WORDS
-            ]
+            self._tokens[at] = self._names(self.lines(at.part).text(at.line))
         return self._tokens[at]
+
+    def _names(self, text: str) -> list[tuple[str, str]]:
+        found = _DOTTED.findall(_LOOK.sub("", _loaded(text)))
+        return [(name.rstrip("."), after) for name, after in found if after != "=" and name not in _WORDS]
 
     def parameters(self, header: _Line) -> frozenset[str]:
         """The parameters of a function."""
@@ -481,16 +491,20 @@ class _Following:
         if not runs and ")(" in lines.text(at.line):
             return  # what is made there is called there, too: Net()(x)
         for dotted, after in self._reach.tokens(at):
-            first, *rest = dotted.split(".")
-            called = after == "(" and not rest
-            if first in _OWN:
-                self._own(at, rest, after == "(", runs)
-            elif runs or not rest or after != "(" or rest[-1] in _MOVES or rest[-1][:1].isupper() or "_" in rest[-1]:
-                self._name(at, first, rest, called, runs)
+            self.token(at, dotted, after, runs)
         for name in _SUPER.findall(code(lines.text(at.line))) if runs else ():
             owner = next(iter(lines.enclosing(at.line, classes=True)), -1)
             if owner >= 0:
                 self._inherited(at.part, owner, name)
+
+    def token(self, at: _Line, dotted: str, after: str, runs: bool) -> None:
+        """A dotted name stands in a line, before "(" where it is called."""
+        first, *rest = dotted.split(".")
+        called = after == "(" and not rest
+        if first in _OWN:
+            self._own(at, rest, after == "(", runs)
+        elif runs or not rest or after != "(" or rest[-1] in _MOVES or rest[-1][:1].isupper() or "_" in rest[-1]:
+            self._name(at, first, rest, called, runs)
 
     def _own(self, at: _Line, rest: Sequence[str], after: bool, runs: bool) -> None:
         """Something of the object of a method, or all of it."""

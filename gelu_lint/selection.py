@@ -66,6 +66,8 @@ _KEPT = ("TransformerEncoderLayer", "Transformer(", "torch.save", "torch import 
 #: Each row in which _KEEPS or _DRAWS finds something has one of these.
 _KEEPING = ("Transformer", "set_fastpath", "save(", "jit.", "weights_only", "safe_", "enable_unsafe")
 _DRAWING = ("rand", "ernoulli", "uniform", "inomial")
+#: The argument by which an export to ONNX says what the graph may hold.
+_EXPORTS = "opset_version"
 _JIT = re.compile(r"\bjit\.script\b|\bjit\.trace\((?!\))|\bjit import\b")
 _SCRIPTED = re.compile(r"@(?:torch\.)?(?:jit\.)?script\b")
 #: Expressions that a GELU is handed on by, under the name that they are bound to.
@@ -145,6 +147,8 @@ class Selection:
             marked = by_torch or "safe_" in self._text or "unsafe_" in self._text
             kept = _in_rows(self._text, _KEEPING, _KEEPS) if marked else ()
             self._marks += [(found.start(), found[0], False) for found in kept]
+        if _EXPORTS in self._text:
+            self._marks += [(found.start(), _EXPORTS, False) for found in re.finditer(rf"\b{_EXPORTS}\b", self._text)]
         self._draws = any(word in self._text for word in _DRAWING)
         self._marks.reverse()
         self._drain()
@@ -321,7 +325,7 @@ class Selection:
         else:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
             light = light or (bool(quiet) and _OPTION.search(text[:inside]) is not None)
-            full = _KEEPS.match(word) or (light and _REPLACED.search(text))
+            full = word == _EXPORTS or _KEEPS.match(word) or (light and _REPLACED.search(text))
             self._keep(cut, i, FULL if full else LIGHT if light else SEED)
             if quiet and light and "__init__(" in text:  # what a base is given counts where its methods run
                 for owner in lines.enclosing(i, classes=True):

@@ -255,12 +255,12 @@ class _Text:
                 flow.loads += [Load(name, beside, own, path) for name, beside, path in flow.fresh]
             yield from flow.loads
             if held := {name: what for name, what in given.items() if name != own}:
-                again = _Flow({**top.held, **held}, takers)  # type: ignore[dict-item]
+                again = _Flow({**top.held, **held}, takers)
                 for line in lines:
                     again.read(line)
                 yield from again.loads
         if given:
-            again = _Flow({**top.held, **given}, takers)  # type: ignore[dict-item]
+            again = _Flow({**top.held, **given}, takers)
             for part in self._parts:
                 if part.kind not in ("class", "def", "import"):
                     for line in self._logical(part):
@@ -309,9 +309,9 @@ class _Flow:
             source = (literal[1].removeprefix("./"), "__file__" in line, ())
             header = re.match(r"\s*(?:async\s+)?def\b", line) is not None
             if header:  # def load(path="config.json")
-                name = re.search(r"(\w+)\s*(?::[^=,]+)?=\s*$", line[: literal.start()])
-                if name is not None:
-                    self.held[name[1]] = source
+                parameter = re.search(r"(\w+)\s*(?::[^=,]+)?=\s*$", line[: literal.start()])
+                if parameter is not None:
+                    self.held[parameter[1]] = source
                 return
             if _LOADS.search(line):
                 self.fresh.append(source)

@@ -13,6 +13,7 @@ from gelu_lint.sites.calls import Calls
 from gelu_lint.sites.choices import Choices
 from gelu_lint.sites.defs import Defs
 from gelu_lint.sites.draft import Draft
+from gelu_lint.sites.exports import Exports
 from gelu_lint.sites.formulas import Formulas
 from gelu_lint.sites.fused import Fused
 from gelu_lint.sites.gates import Gates
@@ -43,8 +44,10 @@ class Recognisers:
         self._fused, self._choices = Fused(walk, names), Choices(walk, names, self._calls, self._formulas)
         self._gates = Gates(walk, names, self._calls, self._formulas, self._choices)
         self._defs, self._swaps = Defs(walk, names), Swaps(walk, names)
+        self._exports = Exports(walk, names)
         # What builds on other recognisers comes after them, and says nothing where they have found no GELU.
-        rare = tuple(each for each in (self._layers, self._keeps, self._masks) if each.concerns(text))
+        some = (self._layers, self._keeps, self._masks, self._exports)
+        rare = tuple(each for each in some if each.concerns(text))
         self._first: tuple[Any, ...] = (
             *(self._calls, self._absences, self._formulas, self._impostors, self._backwards, self._halves),
             *(self._tails, self._tables, self._fused, self._swaps, *rare),
@@ -92,6 +95,7 @@ class Recognisers:
             takers=taken.takers,
             settings=taken.settings,
             loads=taken.loads,
+            exports=tuple(self._exports.exports(draft, sites, reach)),
         )
 
     def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
