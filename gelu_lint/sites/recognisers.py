@@ -21,6 +21,7 @@ from gelu_lint.sites.impostors import Impostors
 from gelu_lint.sites.keeps import Keeps
 from gelu_lint.sites.layers import Layers
 from gelu_lint.sites.masks import Masks
+from gelu_lint.sites.settings import Settings
 from gelu_lint.sites.swaps import Swaps
 from gelu_lint.sites.tables import Tables
 from gelu_lint.sites.tails import Tails
@@ -42,6 +43,7 @@ class Recognisers:
         self._fused, self._choices = Fused(walk, names), Choices(walk, names, self._calls, self._formulas)
         self._gates = Gates(walk, names, self._calls, self._formulas, self._choices)
         self._defs, self._swaps = Defs(walk, names), Swaps(walk, names)
+        self._settings = Settings(walk, names)
         # What builds on other recognisers comes after them, and says nothing where they have found no GELU.
         rare = tuple(each for each in (self._layers, self._keeps, self._masks) if each.concerns(text))
         self._first: tuple[Any, ...] = (
@@ -50,12 +52,15 @@ class Recognisers:
         )
         self._second: tuple[Any, ...] = (self._choices, self._gates, self._defs)
         self._found = False
-        self.visitors: tuple[Any, ...] = (self._halves,) if unmarked else (*self._first, *self._second)
+        self.visitors: tuple[Any, ...] = (self._halves,) if unmarked else (*self._first, *self._second, self._settings)
 
     def nodes(self) -> list[CSTNode]:
         """The nodes that must be placed before the facts can be told."""
         found = [node for visitor in self.visitors if visitor in self._first for node in visitor.nodes()]
-        self._found = bool(found) and len(self.visitors) > 1
+        if len(self.visitors) == 1:
+            return found
+        self._found = bool(found)
+        found += self._settings.nodes()
         return [*found, *(node for visitor in self._second for node in visitor.nodes())] if self._found else found
 
     def facts(self, summary: FileSummary, draft: Draft, arrivals: Sequence[Arrival]) -> FileSummary:
@@ -86,6 +91,7 @@ class Recognisers:
             choices=tuple(self._choices.choices(draft, chosen)) if self._found else (),
             defs=tuple(self._defs.defs(draft, sites, swaps)) if self._found else (),
             swaps=swaps,
+            entries=tuple(self._settings.entries(draft)) if sites or self._settings.speaks else (),
         )
 
     def _contexts(self, draft: Draft, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
