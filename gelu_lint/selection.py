@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
+from gelu_lint import half
 from gelu_lint.claims import WIDTHS, backward, chooses, claim, claim_of_text, one_way, says_glu
 from gelu_lint.cut import (
     ASKS,
@@ -25,8 +26,7 @@ from gelu_lint.cut import (
     worth_following,
 )
 from gelu_lint.facts import devices
-from gelu_lint.half import spots
-from gelu_lint.lines import FIELDS, SILENT, WORD, code, loads, members, targets, words
+from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, code, loads, members, spots, targets, words
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import Logical, Scan
 from gelu_lint.screen import NEEDLES, marks
@@ -44,8 +44,6 @@ _FIELD = re.compile(r"\s*(\w+)\s*:")
 #: A GELU of somebody else that is replaced.
 _REPLACED = re.compile(r"(?<!\bself)\.(?:gelu_?|GELU)(?:\.\w+)?\s*=(?!=)")
 _STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
-#: A line that is nothing but a string, and perhaps a comment.
-_ALONE = re.compile(rf"\s*[rRbBuU]{{0,2}}(?!\#)(?:{SILENT.pattern})\s*(?:\#[^\n]*)?\s*", re.DOTALL | re.VERBOSE)
 _NAME = re.compile(r"[\w.\- ]{1,60}")  # a string that may be the name of an activation
 _OPERATES = re.compile(r"[\w)\]]\s*(?:\*(?!\*)|/)|\b(?:mul|multiply|mul_|mul_rn|store|lambda)\b")
 #: What gives a name to a GELU: ``… as G``, ``G = nn.GELU``, ``G = getattr(nn, "GELU")``, ``class G(nn.GELU)``.
@@ -127,7 +125,7 @@ class Selection:
     def _select(self) -> None:
         latin = self._text.encode("latin-1", "replace")
         self._marks = [(at, "", False) for at in marks(latin.lower())]
-        halves = [*spots(latin)]
+        halves = [*half.spots(latin)]
         self.unmarked = not self._marks
         if self.unmarked:
             for at in halves:
@@ -165,8 +163,7 @@ class Selection:
             return
         cut, i = place
         text = cut.lines.text(i)
-        alone = _ALONE.match(text)
-        if alone is not None and alone.end() == len(text):
+        if ALONE.fullmatch(text):
             return
         if "\n" not in self._quiet(cut, i, text, at - self._start(cut, i)):  # a string of several rows is no code
             self._keep(cut, i, NEAR)
@@ -297,8 +294,7 @@ class Selection:
         cut.asked.add(question)
         if quiet:
             said = quiet.strip("\"'")
-            alone = _ALONE.match(text)
-            if alone is not None and alone.end() == len(text):
+            if ALONE.fullmatch(text):
                 owner = lines.parents[i]
                 if owner >= 0 and i == owner + 1 and claim_of_text(said):
                     self._whole(cut, owner)
@@ -361,12 +357,12 @@ class Selection:
         for name in bound[1] | (bound[0] if of_class else set()):
             for owner in lines.enclosing(i, classes=True):
                 below = lines.below(owner) if self._gated(cut, owner) else range(0)
-                rows = [j for j in lines.mentions.get(name, ()) if j in below and j != i] if below else []
+                rows = [j for j in lines.mentions(name) if j in below and j != i] if below else []
                 self._called(cut, name, rows, ".")
         for name in bound[0] if not of_class else ():
             if inner >= 0:
                 below = lines.below(inner) if self._gated(cut, inner) else range(0)
-                rows = [j for j in lines.mentions.get(name, ()) if j in below and j != i] if below else []
+                rows = [j for j in lines.mentions(name) if j in below and j != i] if below else []
                 self._called(cut, name, rows, "")
             elif not _needle_in(name):
                 for found in self._all(name):
@@ -383,7 +379,7 @@ class Selection:
         self._followed.add(key)
         scope, below = lines.scopes[owner], lines.below(owner)
         if scope >= 0:
-            places = [(cut, j) for j in lines.mentions.get(name, ()) if j in lines.below(scope)]
+            places = [(cut, j) for j in lines.mentions(name) if j in lines.below(scope)]
         else:
             spots = (at for at in self._all(name) if self._in_arm(at))
             places = [place for at in spots if (place := self._place(at)) is not None]
@@ -512,7 +508,7 @@ class Selection:
                     if lines.scopes[j] != owner or lines.defines(j) != "__init__":
                         continue
                     taken = [word for word in {*WORD.findall(lines.text(j))} if chooses(word) == "activation"]
-                    if any(sum(k in below for k in lines.mentions[word]) == 1 for word in taken):
+                    if any(sum(k in below for k in lines.mentions(word)) == 1 for word in taken):
                         self._keep(cut, i, HEADER)
                         self._keep(cut, j, HEADER)
 
@@ -631,21 +627,21 @@ class Selection:
                 self._marks += [(at, name, formula) for at in self._all(name)]
                 continue
             below = lines.below(scope)
-            for j in lines.mentions.get(name, ()):
+            for j in lines.mentions(name):
                 if j in below and j not in cut.kept:
                     self._marks += [(at, name, formula) for at in self._places(cut, j, name)]
         held = targets(text) if formula else None
         if held is not None and held[1] and scope >= 0:
             for owner in lines.enclosing(i, classes=True):
                 below = lines.below(owner)
-                for j in sorted({j for name in held[1] for j in lines.mentions.get(name, ()) if j in below}):
+                for j in sorted({j for name in held[1] for j in lines.mentions(name) if j in below}):
                     if not held[1].isdisjoint(members(lines.text(j))):
                         self._formula_at(cut, j)
 
     def _all(self, name: str) -> Sequence[int]:
         """Where a name stands in the text."""
         if len(self._given) < _FEW:
-            return _spots(self._text, name)
+            return spots(self._text, name)
         if self._words is None:
             self._words = {}
             for found in re.finditer(r"\w+", self._text):
@@ -873,19 +869,6 @@ class Selection:
                 line = Logical(1, 1, 0, "del", "")
                 found.append(Piece(text, Scan((0,), (line,), (), (), (), True), part.row - 1, {0: marker(names)}))
         return found
-
-
-def _spots(text: str, name: str) -> list[int]:
-    """Where a name stands in a text: finding it and looking beside it is faster than a pattern."""
-    found = []
-    at = text.find(name)
-    while at >= 0:
-        end = at + len(name)
-        before, after = text[at - 1 : at], text[end : end + 1]
-        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
-            found.append(at)
-        at = text.find(name, end)
-    return found
 
 
 def _in_rows(text: str, words: Sequence[str], pattern: re.Pattern[str]) -> list[re.Match[str]]:
