@@ -328,14 +328,16 @@ def _keys(settings: Sequence[str], around: Block) -> tuple[str, ...]:
         word = rf"(?<!\w)(?:self\.)?_?{re.escape(name)}"
         plain = re.compile(rf"{word}(?:\.\w+)*?\.(\w+)")
         named = re.compile(rf"{word}(?:\.get\(|\[|\s*,)\s*[\"'](\w+)[\"']")
-        whole = re.compile(rf"(\w+)\(\s*(?:\w+\s*=\s*)?(?:[^()]*,\s*)?{word}\s*[,)]")
+        handed = re.compile(rf"{word}\s*[,)]")
+        whole = re.compile(rf"(\w+)\(\s*(?:\w+\s*=\s*)?(?:[^()]*,\s*)?{handed.pattern}")
         for line in around.below:
             if name not in line.text:
                 continue
             found.update(plain.findall(line.code))
             if '"' in line.text or "'" in line.text:
                 found.update(f"[{key}]" for key in named.findall(line.text))
-            found.update("*" + call for call in whole.findall(line.code))
+            if handed.search(line.code):
+                found.update("*" + call for call in whole.findall(line.code))
     return tuple(sorted(found))
 
 
