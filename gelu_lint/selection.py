@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from gelu_lint import half
-from gelu_lint.claims import WIDTHS, backward, chooses, claim, claim_of_text, one_way, says_glu
+from gelu_lint.claims import backward, chooses, claim, claim_of_text, one_way, says_glu, says_width
 from gelu_lint.cut import (
     ASKS,
     FULL,
@@ -539,7 +539,7 @@ class Selection:
         rows = self._rows_of(cut, owner)
         if "isinstance" in rows and "GELU" in rows:
             return True
-        return "settings" in kinds and WIDTHS.search(rows) is not None
+        return "settings" in kinds and says_width(rows)
 
     def _rows_of(self, cut: Cut, header: int) -> str:
         """The text of the block that a header opens, itself included."""
@@ -925,7 +925,7 @@ def _identifier(text: str, at: int) -> str:
 def _used(plain: str, name: str) -> bool:
     """Whether a line but calls or hands on what ``name`` (with dots) ends in: it does not bind that name."""
     last = name.rpartition(".")[2]
-    for found in re.finditer(rf"([\w.]*)\b{re.escape(last)}\b(\s*\()?", plain):
+    for found in re.finditer(rf"(?<![\w.])([\w.]*)\b{re.escape(last)}\b(\s*\()?", plain):
         owner = found[1]
         if not found[2] and (not owner or owner in ("self.", "cls.")):
             return False
