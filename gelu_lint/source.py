@@ -87,7 +87,7 @@ class Source:
         except UnicodeEncodeError as error:
             character = text[error.start]
             message = f"{character!r} (U+{ord(character):04X}) cannot be written in {self.encoding}"
-            raise Unreadable(f"{message}: save the file as UTF-8", len(_rows(text[: error.start]))) from None
+            raise Unreadable(f"{message}: save the file as UTF-8", len(row_starts(text[: error.start]))) from None
         except (LookupError, ValueError) as error:
             raise Unreadable(f"cannot be written in {self.encoding}: {error}") from None
         return codecs.BOM_UTF8 + data if self.bom else data
@@ -152,12 +152,12 @@ def decode(path: str, data: bytes) -> Source:
         raise Unreadable(f"unknown encoding {cookie}: correct the coding cookie", row) from None
     except ValueError as error:  # codecs such as "undefined" and "idna" raise a plain UnicodeError
         raise Unreadable(f"cannot decode as {cookie}: {error}", row) from None
-    return Source(path, data, text, encoding, bom, _rows(text))
+    return Source(path, data, text, encoding, bom, row_starts(text))
 
 
 def from_text(path: str, text: str) -> Source:
     """A source of text that a host has read and decoded; it cannot be written."""
-    return Source(path, b"", text, "utf-8", False, _rows(text))
+    return Source(path, b"", text, "utf-8", False, row_starts(text))
 
 
 def write(source: Source, new_text: str) -> None:
@@ -249,7 +249,8 @@ def _normal(cookie: str) -> str:
     return "iso-8859-1" if latin else cookie
 
 
-def _rows(text: str) -> tuple[int, ...]:
+def row_starts(text: str) -> tuple[int, ...]:
+    """The offset of each row's start."""
     if "\r" not in text:
         return tuple(accumulate(map((1).__add__, map(len, text.split("\n")[:-1])), initial=0))
     import re
