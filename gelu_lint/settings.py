@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gelu_lint.claims import claim, says_gelu
-from gelu_lint.facts.activations import REGISTRIES, Registry
+from gelu_lint.facts.activations import ELSEWHERE, REGISTRIES, Registry
 from gelu_lint.model import Edit, Entry, FileSummary, Span, Value
 from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, apart, between
 
@@ -47,13 +47,11 @@ class Mapping:
 
     def registry(self, entry: Entry) -> Registry | None:
         """The table that a value is looked up in, None where that is not known."""
-        own = self.family.registry(entry.key) if self.family is not None else ""
-        if entry.registry and (self.family is None or own == "transformers"):
-            return REGISTRIES.get(entry.registry)
-        if self.family is not None:
-            return REGISTRIES.get(own)
-        name = _registry_of(entry)
-        return REGISTRIES.get(name) if name else None
+        if self.family is not None and entry.registry in ("", "transformers"):
+            return REGISTRIES.get(self.family.registry(entry.key))
+        if entry.key in ELSEWHERE:
+            return None  # code of their own reads these
+        return REGISTRIES.get(entry.registry or _registry_of(entry))
 
     def flavour(self, entry: Entry) -> str:
         """What a value is: erf, tanh, quick, silu, relu; "" for anything else, and where that is not known."""
@@ -119,6 +117,8 @@ def _family(entries: Sequence[Entry], around: Family | None) -> Family | None:
     if any(entry.key == "auto_map" for entry in entries):
         return None  # it comes with code of its own
     owner = first.owner.rpartition(".")[2]
+    if first.form not in FILES and not any(entry.registry == "transformers" for entry in entries):
+        owner = ""  # a class of that name, but not that one
     if not (first.model_type or owner or (around is not None and first.path)):
         return None
     from gelu_lint.facts.families import by_architecture, by_class, by_type

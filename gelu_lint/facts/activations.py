@@ -71,6 +71,13 @@ def _others(*names: str) -> dict[str, str]:
 _PLAIN = {"relu": "relu", "gelu": "erf"}
 _SILU = {"silu": "silu", "swish": "silu"}
 
+#: Keys of transformers' configurations whose values are not looked up in ACT2FN, and where they are ("" for nowhere).
+ELSEWHERE = {
+    "feed_forward_proj": "transformers_t5",
+    "afn": "transformers_openai",
+    **dict.fromkeys(("summary_activation", "gelu_activation", "stem_act_func", "ffn_act_fn"), ""),
+}
+
 REGISTRIES: dict[str, Registry] = {
     "transformers": Registry("ACT2FN of transformers 5.24.0, run with torch 2.13.0", _HF, "KeyError", _HF_WRITES),
     "transformers_t5": Registry(

@@ -10,7 +10,7 @@ import functools
 import re
 from typing import NamedTuple
 
-from gelu_lint.facts.activations import REGISTRIES
+from gelu_lint.facts.activations import ELSEWHERE, REGISTRIES
 from gelu_lint.facts.model_types import TABLE
 
 #: Keys for the activation of the layers of a model, of which a family reads one. All others are of single parts.
@@ -21,12 +21,6 @@ MAIN = (
 #: Those that people write for families that read another.
 GENERIC = ("hidden_act", "hidden_activation", "activation_function", "activation")
 
-#: Keys whose values are not looked up in ACT2FN, and where they are ("" for nowhere).
-_LOOKED_UP = {
-    "feed_forward_proj": "transformers_t5",
-    "afn": "transformers_openai",
-    **dict.fromkeys(("summary_activation", "gelu_activation", "stem_act_func", "ffn_act_fn"), ""),
-}
 #: Families with a reading of their own: udop's gated-gelu is erf, pop2piano reads dense_act_fn instead.
 _OWN_WAY = ("UdopConfig", "Pop2PianoConfig")
 
@@ -103,8 +97,8 @@ class Family(NamedTuple):
 
     def registry(self, key: str) -> str:
         """The table in which the value of ``key`` is looked up, "" where that is not known."""
-        if key in _LOOKED_UP:
-            return "" if self.name in _OWN_WAY else _LOOKED_UP[key]
+        if key in ELSEWHERE:
+            return "" if self.name in _OWN_WAY else ELSEWHERE[key]
         return "transformers"
 
     def default(self, key: str) -> str:
