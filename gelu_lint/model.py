@@ -506,6 +506,7 @@ class Entry(NamedTuple):
     flow        the mapping is written in braces (in JSON always)
     key_span    where the key stands; ``span`` is where the value stands, quotes included
     quote       the quote around the value, "" for a bare word
+    slot        where a key can be added behind it, None where that is not known
     """
 
     form: str
@@ -524,6 +525,7 @@ class Entry(NamedTuple):
     quote: str
     symbol: str
     statement: tuple[int, int]
+    slot: Slot | None = None
 
 
 class Default(NamedTuple):
