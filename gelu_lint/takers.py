@@ -31,6 +31,16 @@ _OTHERS = re.compile(
     r"\b(?:silu|swish|relu6?|leaky_relu|elu|selu|mish|softplus|hard_?swish|glu|swiglu)\s*\("
 )
 _WORD = re.compile(r"[^\W\d]\w*")
+#: Bases of which nothing but what is common to all modules comes.
+_PLAIN = re.compile(
+    r"Module|Layer|Cell|Block|HybridBlock|object|ABC|Protocol|Generic|Model|LightningModule|NamedTuple|Enum|ModelOutput|"
+    r"\w*Pre[tT]rainedModel|\w*Mixin|\w*Error|Exception|nn|torch|keras|layers|tf|pl|Function|autograd|metaclass|ABCMeta"
+)
+#: Classes of other files that may hold the activation of a model.
+_HOLDS = re.compile(
+    r"(?!\w*Norm)\w*(?:M[lL][pP]|FFN|Ffn|FeedForward|Feedforward|Intermediate|Block|Layer|Encoder|Decoder|Transformer|Expert|"
+    r"Stack|Backbone|Activation)\w*"
+)
 _HEADER = re.compile(r"\bclass\s+\w+\s*(?:\(([^)]*)\))?\s*:")
 _GIVEN = re.compile(r"\bdef\s+(__init__|__new__|__call__|setup|\w+)\s*\(")
 _FIELD = re.compile(r"^[ \t]+(\w+)[ \t]*:[ \t]*([^=\n#]+)", re.MULTILINE)
@@ -134,11 +144,11 @@ class _Text:
         wanted = {name for name, part in self._classes.items() if _any_between(marked, part.row, part.end_row)}
         while more := {name for name, held in mentions.items() if name not in wanted and not wanted.isdisjoint(held)}:
             wanted |= more
-        asking = {name for name, each in classes.items() if not is_settings(name) and _READS.search(each.text)}
+        imported = self._imported
+        asking = {name for name, each in classes.items() if not is_settings(name) and self._asks(each, imported)}
         apart = any(
             _READS.search(_bare(self._of(part))) for part in self._parts if part.kind not in ("class", "import")
         )
-        imported = self._imported
         takers = []
         for name in self._classes:
             if name in wanted and not is_settings(name):
@@ -147,6 +157,19 @@ class _Text:
         own = {taker.of for taker in takers if taker.of in self._classes}
         settings = tuple(each for name in sorted(own) if (each := self.settings(name)) is not None)
         return Found(tuple(takers), settings, tuple(dict.fromkeys(self._loads({t.name for t in takers}))))
+
+    def _asks(self, each: _Class, imported: dict[str, str]) -> bool:
+        """Whether a class asks for an activation, or other files may do so for it: it rests on classes of theirs."""
+        if _READS.search(each.text):
+            return True
+        header = _HEADER.search(each.text)
+        bases = {*_WORD.findall(header[1] or "")} if header is not None else set()
+        if any(base not in self._classes and not _PLAIN.fullmatch(base) for base in bases):
+            return True
+        return any(
+            word in imported and _HOLDS.fullmatch(word) and not is_settings(word) and word not in self._classes
+            for word in {*_WORD.findall(each.text)} - bases
+        )
 
     @property
     def _imported(self) -> dict[str, str]:
@@ -248,19 +271,19 @@ class _Text:
                 for line in lines:
                     flow.read(line)
                 flows.append((part, lines, flow))
-        given = {defined(self._of(part)): flow.returned for part, _, flow in flows if flow.returned is not None}
+        given = {defined(self._of(part)): what for part, _, flow in flows if (what := flow.returned) is not None}
         for part, lines, flow in flows:
             own = defined(self._of(part))
             if part.kind == "class" and own in takers and not flow.loads and flow.fresh:
                 flow.loads += [Load(name, beside, own, path) for name, beside, path in flow.fresh]
             yield from flow.loads
             if held := {name: what for name, what in given.items() if name != own}:
-                again = _Flow({**top.held, **held}, takers)  # type: ignore[dict-item]
+                again = _Flow({**top.held, **held}, takers)
                 for line in lines:
                     again.read(line)
                 yield from again.loads
         if given:
-            again = _Flow({**top.held, **given}, takers)  # type: ignore[dict-item]
+            again = _Flow({**top.held, **given}, takers)
             for part in self._parts:
                 if part.kind not in ("class", "def", "import"):
                     for line in self._logical(part):
