@@ -62,7 +62,7 @@ def summarise(source: Source, *, complete: bool = False, arrivals: Sequence[Arri
     summary = FileSummary(
         source.path,
         directives=tuple(directives(text, scanned)),
-        import_at=_import_at(source, bones.parts),
+        import_at=_import_at(source, bones.statements.parts),
         newline=source.newline,
         joins=scanned.joins,
         faults=tuple(faults),
@@ -94,6 +94,7 @@ def _fault(row: int, end_row: int, message: str) -> Fault:
 
 def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Sequence[Arrival]) -> FileSummary:
     """``summary`` with the facts of what is left of a text. LibCST is imported here, and only here."""
+    from gelu_lint.reach import Reach
     from gelu_lint.sites.draft import Draft
     from gelu_lint.sites.recognisers import Recognisers
     from gelu_lint.tree.names import Names
@@ -117,7 +118,7 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
     statements = [(line.row, line.end_row) for line in bones.logical]
     draft = Draft(text, from_text("", text).rows, bones.origin, statements, placed, source.text, source.rows, shifts)
-    summary = recognisers.facts(summary, draft, arrivals)
+    summary = recognisers.facts(summary, draft, Reach(bones.statements), arrivals)
     taken = names.taken
     if any(not _plain(site) for site in summary.sites) or any(use.kind not in _NO_FIX for use in summary.uses):
         taken = taken | _loosely_bound(source, bones.origin)

@@ -267,6 +267,29 @@ class Arrival(NamedTuple):
     names: tuple[str, ...]
 
 
+class Export(NamedTuple):
+    """A model that is exported to ONNX with a stated opset.
+
+    callee    the canonical public name of what exports; ``written`` is the text in the file
+    opset     the opset, which stands at ``number`` where it is a literal there (``literal``)
+    dynamo    which exporter is asked for: "True", "False", or "" where nothing known is said
+    gelus     where the GELUs of this file stand that are in the model
+    span      the argument that says the opset
+    """
+
+    callee: str
+    written: str
+    opset: int
+    literal: bool
+    number: Span
+    dynamo: str
+    gelus: tuple[Span, ...]
+    span: Span
+    symbol: str
+    guard: str
+    statement: tuple[int, int]
+
+
 class Held(NamedTuple):
     """A GELU that something keeps as an object.
 
@@ -593,18 +616,39 @@ class FileSummary(NamedTuple):
     takers: tuple[Taker, ...] = ()
     settings: tuple[Settings, ...] = ()
     loads: tuple[Load, ...] = ()
+    exports: tuple[Export, ...] = ()
+
+
+class Requirement(NamedTuple):
+    """A place where a project says which versions of a package it takes: floor ≤ version ≤ ceiling, < if ``open``.
+
+    written  the requirement, which stands at ``span``
+    bound    the one clause of it that sets the floor, and no more than that (">=1.8", "^1.8"), which stands at
+             ``bound_span``; "" where there is no such clause
+    """
+
+    path: str
+    written: str
+    span: Span
+    bound: str
+    bound_span: Span
+    floor: tuple[int, ...] | None
+    ceiling: tuple[int, ...] | None
+    open: bool
 
 
 class Project(NamedTuple):
     """What the project decided and declared.
 
     ``anchors`` are the paths of the files that speak for all of it, by name, in a run that sees all of it: README,
-    pyproject.toml, setup.cfg, setup.py.
+    pyproject.toml, setup.cfg, setup.py. ``torch`` are the places that say which versions of torch it takes, in such a
+    run, too.
     """
 
     policy: str = ""
     declared: tuple[tuple[str, tuple[int, ...] | None, tuple[int, ...] | None, bool], ...] = ()
     anchors: tuple[tuple[str, str], ...] = ()
+    torch: tuple[Requirement, ...] = ()
 
     def floor(self, package: str) -> tuple[int, ...] | None:
         """The lowest version of ``package`` that the project accepts, None where it does not say."""

@@ -20,11 +20,15 @@ NEEDLES = (
     *(".0447", "0.4471", "1.702", "erf(", "erfc("),
 )
 
+_NEEDLES = tuple(needle.encode() for needle in NEEDLES)
 #: The needles by what they have in common: one search instead of two.
 _COMMON = tuple(
-    (common, [needle.encode() for needle in NEEDLES if common in needle.encode()])
-    for common in (b"geglu", b"gaussian", b"447", b"1.702", b"erf(", b"erfc(")
+    (common, [needle for needle in _NEEDLES if common in needle])
+    for common in (b"geglu", b"gaussian", b"erf(", b"erfc(")
 )
+#: What the numbers among them have in common: seven is rare, and a pattern that begins with one character is fast.
+_SEVEN = re.compile(rb"7(?<=447|1\.7)")
+_NUMBERS = [needle for needle in _NEEDLES if _SEVEN.search(needle)]
 _MOST = 300  # needles of one file that are looked at one by one
 _NEAR = 300  # bytes before a needle that show what it is part of
 
@@ -91,7 +95,9 @@ def marks(lowered: bytes) -> Iterator[int]:
 
 def _found(lowered: bytes, named: bool) -> list[bytes]:
     likely = [needle for common, needles in _COMMON if common in lowered for needle in needles]
-    return [needle for needle in ([b"gelu", *likely] if named else likely) if needle in lowered]
+    likely += _NUMBERS if _SEVEN.search(lowered) is not None else []
+    likely += [b"gelu"] if named else []
+    return [needle for needle in _NEEDLES if needle in likely and needle in lowered] if likely else []
 
 
 def _marks(lowered: bytes, needles: list[bytes]) -> Iterator[int]:

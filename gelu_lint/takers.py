@@ -332,9 +332,9 @@ class _Flow:
             source = (literal[1].removeprefix("./"), "__file__" in line, ())
             header = re.match(r"\s*(?:async\s+)?def\b", line) is not None
             if header:  # def load(path="config.json")
-                name = re.search(r"(\w+)\s*(?::[^=,]+)?=\s*$", line[: literal.start()])
-                if name is not None:
-                    self.held[name[1]] = source
+                parameter = re.search(r"(\w+)\s*(?::[^=,]+)?=\s*$", line[: literal.start()])
+                if parameter is not None:
+                    self.held[parameter[1]] = source
                 return
             if _LOADS.search(line):
                 self.fresh.append(source)

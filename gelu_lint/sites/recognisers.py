@@ -13,6 +13,7 @@ from gelu_lint.sites.calls import Calls
 from gelu_lint.sites.choices import Choices
 from gelu_lint.sites.defs import Defs
 from gelu_lint.sites.draft import Draft
+from gelu_lint.sites.exports import Exports
 from gelu_lint.sites.formulas import Formulas
 from gelu_lint.sites.fused import Fused
 from gelu_lint.sites.gates import Gates
@@ -43,8 +44,10 @@ class Recognisers:
         self._fused, self._choices = Fused(walk, names), Choices(walk, names, self._calls, self._formulas)
         self._gates = Gates(walk, names, self._calls, self._formulas, self._choices)
         self._defs, self._swaps = Defs(walk, names), Swaps(walk, names)
+        self._exports = Exports(walk, names)
         # What builds on other recognisers comes after them, and says nothing where they have found no GELU.
-        rare = tuple(each for each in (self._layers, self._keeps, self._masks) if each.concerns(text))
+        some = (self._layers, self._keeps, self._masks, self._exports)
+        rare = tuple(each for each in some if each.concerns(text))
         self._first: tuple[Any, ...] = (
             *(self._calls, self._absences, self._formulas, self._impostors, self._backwards, self._halves),
             *(self._tails, self._tables, self._fused, self._swaps, *rare),
@@ -59,9 +62,10 @@ class Recognisers:
         self._found = bool(found) and len(self.visitors) > 1
         return [*found, *(node for visitor in self._second for node in visitor.nodes())] if self._found else found
 
-    def facts(self, summary: FileSummary, draft: Draft, arrivals: Sequence[Arrival]) -> FileSummary:
-        """``summary`` with all facts; ``arrivals`` are where contexts of other files lead into this one."""
-        contexts = self._contexts(draft, arrivals) if self._halves.kinds() or arrivals else ()
+    def facts(self, summary: FileSummary, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> FileSummary:
+        """``summary`` with all facts: ``arrivals`` are where contexts of other files lead into this one, and ``reach``
+        is what its code may run."""
+        contexts = self._contexts(draft, reach, arrivals) if self._halves.kinds() or arrivals else ()
         if self._first[0] not in self.visitors:
             return summary._replace(contexts=contexts)
         kinds = frozenset(context.kind for context in contexts)
@@ -91,11 +95,11 @@ class Recognisers:
             takers=taken.takers,
             settings=taken.settings,
             loads=taken.loads,
+            exports=tuple(self._exports.exports(draft, sites, reach)),
         )
 
-    def _contexts(self, draft: Draft, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
+    def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
         """What makes code of a file run in fp16: what stands in it, and what leads into it."""
-        reach = Reach(draft.whole, draft.starts)
         self._halves.shield(draft, reach)
         foreign = [(arrival.context, reach.entered(arrival.names)) for arrival in arrivals]
         led = [context._replace(rows=found.rows, made=found.made, leads=()) for context, found in foreign]
