@@ -25,11 +25,13 @@ from gelu_lint.cut import (
     worth_following,
 )
 from gelu_lint.facts import devices
+from gelu_lint.facts.activation_names import unheard
+from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.half import spots
 from gelu_lint.lines import FIELDS, SILENT, WORD, code, loads, members, targets, words
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import Logical, Scan
-from gelu_lint.screen import NEEDLES, marks
+from gelu_lint.screen import NEEDLES, marks, settings
 from gelu_lint.statements import PATCHES, Statements
 
 #: Up to so many lines a function or class that is only referred to may be what computes an activation.
@@ -53,6 +55,9 @@ _AS = re.compile(r"\bas\s+(\w+)")
 _ASSIGNED = re.compile(r"(?<![\w.])(\w+)[\s\\)\]]*=(?!=)")
 #: A dotted name, and what it is the first argument of.
 _DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.]*)")
+#: What a class says of its family and of its activations, and the words of what holds the name of one.
+_SETTING = re.compile(rf"\s*(?:model_type|{'|'.join(sorted(ACTIVATION_KEYS))})\s*[:=]")
+_KEY = re.compile(r"act|nonlin|proj")
 #: So many names are looked for in the text one by one.
 _FEW = 8
 _ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
@@ -128,7 +133,7 @@ class Selection:
 
     def _select(self) -> None:
         latin = self._text.encode("latin-1", "replace")
-        self._marks = [(at, "", False) for at in marks(latin.lower())]
+        self._marks = [(at, "", False) for at in marks(latin)]
         halves = [*spots(latin)]
         self.unmarked = not self._marks
         if self.unmarked:
@@ -158,9 +163,36 @@ class Selection:
             self._drawn()
         for at in halves:
             self._half(at)
+        for at in settings(latin):
+            self._setting(at)
         self._drain()
         if self._cuts:
             self._imports()
+
+    def _setting(self, at: int) -> None:
+        """Keep the line of a string that sets an activation, what its class is, and what reads a rare name."""
+        place = self._place(at)
+        if place is None:
+            return
+        cut, i = place
+        lines, text = cut.lines, cut.lines.text(i)
+        inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
+        quiet = self._quiet(cut, i, text, inside)
+        alone = _ALONE.match(text)
+        if quiet.startswith("#") or (alone is not None and alone.end() == len(text)):
+            return
+        self._keep(cut, i, LIGHT)
+        for owner in lines.enclosing(i, classes=True):
+            self._keep(cut, owner, LIGHT)
+            for j in lines.below(owner):
+                if lines.scopes[j] == owner and _SETTING.match(lines.text(j)):
+                    self._keep(cut, j, HEADER)
+        keys = {word for word in WORD.findall(text) if _KEY.search(word)} if unheard("", quiet.strip("\"'")) else ()
+        for key in keys:
+            for other in _spots(self._text, key):
+                place = self._place(other)
+                if place is not None and any(mark in place[0].lines.text(place[1]) for mark in "(["):
+                    self._keep(*place, LIGHT)
 
     def _half(self, at: int) -> None:
         """Keep the line of an offset, which may make code run in half precision."""

@@ -22,6 +22,7 @@ from gelu_lint.sites.impostors import Impostors
 from gelu_lint.sites.keeps import Keeps
 from gelu_lint.sites.layers import Layers
 from gelu_lint.sites.masks import Masks
+from gelu_lint.sites.settings import Settings
 from gelu_lint.sites.swaps import Swaps
 from gelu_lint.sites.tables import Tables
 from gelu_lint.sites.tails import Tails
@@ -45,6 +46,7 @@ class Recognisers:
         self._gates = Gates(walk, names, self._calls, self._formulas, self._choices)
         self._defs, self._swaps = Defs(walk, names), Swaps(walk, names)
         self._exports = Exports(walk, names)
+        self._settings = Settings(walk, names)
         # What builds on other recognisers comes after them, and says nothing where they have found no GELU.
         some = (self._layers, self._keeps, self._masks, self._exports)
         rare = tuple(each for each in some if each.concerns(text))
@@ -54,12 +56,15 @@ class Recognisers:
         )
         self._second: tuple[Any, ...] = (self._choices, self._gates, self._defs)
         self._found = False
-        self.visitors: tuple[Any, ...] = (self._halves,) if unmarked else (*self._first, *self._second)
+        self.visitors: tuple[Any, ...] = (self._halves,) if unmarked else (*self._first, *self._second, self._settings)
 
     def nodes(self) -> list[CSTNode]:
         """The nodes that must be placed before the facts can be told."""
         found = [node for visitor in self.visitors if visitor in self._first for node in visitor.nodes()]
-        self._found = bool(found) and len(self.visitors) > 1
+        if len(self.visitors) == 1:
+            return found
+        self._found = bool(found)
+        found += self._settings.nodes()
         return [*found, *(node for visitor in self._second for node in visitor.nodes())] if self._found else found
 
     def facts(self, summary: FileSummary, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> FileSummary:
@@ -96,6 +101,7 @@ class Recognisers:
             settings=taken.settings,
             loads=taken.loads,
             exports=tuple(self._exports.exports(draft, sites, reach)),
+            entries=tuple(self._settings.entries(draft)) if sites or self._settings.speaks else (),
         )
 
     def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
