@@ -150,7 +150,9 @@ class _Text:
         mentions = {name: _said(self._class(name).text, near[name]) for name in wanted}
         asking = self._asking()
         imported = self._imported()
-        asking |= {name for name in self._classes if not is_settings(name) and self._rests(name, imported)}
+        holding = [word for word in imported if _HOLDS.fullmatch(word) and not is_settings(word)]
+        holding = [word for word in holding if word not in self._classes]
+        asking |= {name for name in self._classes if not is_settings(name) and self._rests(name, holding)}
         takers = []
         for name in self._classes:
             if name in wanted:
@@ -200,19 +202,16 @@ class _Text:
         row = bisect_right(self._rows, at)
         return self._text[self._rows[row - 1] : self._rows[row] if row < len(self._rows) else len(self._text)]
 
-    def _rests(self, name: str, imported: dict[str, str]) -> bool:
-        """Whether a class rests on classes of other files, which may ask for an activation for it."""
+    def _rests(self, name: str, holding: Sequence[str]) -> bool:
+        """Whether a class rests on classes of other files, or makes some of ``holding``, which may ask for an activation
+        for it."""
         part = self._classes[name]
         header = _HEADER.search(self._text, part.start, part.end)
         bases = {*_WORD.findall(header[1] or "")} if header is not None else set()
         if any(base not in self._classes and not _PLAIN.fullmatch(base) for base in bases):
             return True
-        holding = (word for word in imported if _HOLDS.fullmatch(word) and not is_settings(word))
-        return any(
-            self._text.find(word, part.start, part.end) >= 0 and _said(self._class(name).text, {word})
-            for word in holding
-            if word not in bases and word not in self._classes
-        )
+        near = [word for word in holding if word not in bases and self._text.find(word, part.start, part.end) >= 0]
+        return bool(near) and bool(_said(self._class(name).text, near))
 
     def _imported(self) -> dict[str, str]:
         """The full names of what is imported, relative ones with their dots, by the names that they go by here."""
@@ -438,9 +437,20 @@ def _blank(found: re.Match[str]) -> str:
     return held
 
 
-def _said(text: str, names: set[str]) -> tuple[str, ...]:
+def _said(text: str, names: Iterable[str]) -> tuple[str, ...]:
     """Those of some names that stand in a text as words."""
-    return tuple(sorted(name for name in names if re.search(rf"\b{name}\b", text)))
+    return tuple(sorted(name for name in names if _stands(text, name)))
+
+
+def _stands(text: str, name: str) -> bool:
+    """Whether a name stands in a text as a word: finding it and looking beside it is faster than a pattern."""
+    at = text.find(name)
+    while at >= 0:
+        before, after = text[at - 1 : at], text[at + len(name) : at + len(name) + 1]
+        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
+            return True
+        at = text.find(name, at + len(name))
+    return False
 
 
 def _indent(text: str) -> int:
