@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gelu_lint.claims import chooses
@@ -147,7 +147,13 @@ class _Text:
         while more := {name for name, held in near.items() if name not in wanted and not wanted.isdisjoint(held)}:
             wanted |= more
         wanted = {name for name in wanted if not is_settings(name)}
-        mentions = {name: _said(self._class(name).text, near[name]) for name in wanted}
+        mentions: dict[str, tuple[str, ...]] = {}
+        waiting = [*wanted]
+        while waiting:
+            name = waiting.pop()
+            if name not in mentions and not is_settings(name):
+                mentions[name] = _said(self._class(name).text, near[name])
+                waiting += mentions[name]
         asking = self._asking()
         imported = self._imported()
         holding = [word for word in imported if _HOLDS.fullmatch(word) and not is_settings(word)]
@@ -156,8 +162,10 @@ class _Text:
         takers = []
         for name in self._classes:
             if name in wanted:
-                reads = "own" if "" in asking or name in asking else "file" if asking else ""
-                takers.append(self._taker(self._class(name), mentions[name], reads, imported))
+                made = _reached(name, mentions)
+                reads = "own" if "" in asking or not asking.isdisjoint(made) else "file" if asking else ""
+                others = any(self._has_others(each) for each in made)
+                takers.append(self._taker(self._class(name), mentions[name], reads, others, imported))
         own = {taker.of for taker in takers if taker.of in self._classes}
         settings = tuple(each for name in sorted(own) if (each := self.settings(name)) is not None)
         return Found(tuple(takers), settings, tuple(dict.fromkeys(self._loads({t.name for t in takers}))))
@@ -203,8 +211,7 @@ class _Text:
         return self._text[self._rows[row - 1] : self._rows[row] if row < len(self._rows) else len(self._text)]
 
     def _rests(self, name: str, holding: Sequence[str]) -> bool:
-        """Whether a class rests on classes of other files, or makes some of ``holding``, which may ask for an activation
-        for it."""
+        """Whether a class rests on classes of other files, or makes some of ``holding``, which may ask in its place."""
         part = self._classes[name]
         header = _HEADER.search(self._text, part.start, part.end)
         bases = {*_WORD.findall(header[1] or "")} if header is not None else set()
@@ -223,7 +230,11 @@ class _Text:
                         found[alias or name] = f"{module}{'' if module.endswith('.') else '.'}{name}"
         return found
 
-    def _taker(self, each: _Class, makes: tuple[str, ...], reads: str, imported: dict[str, str]) -> Taker:
+    def _has_others(self, name: str) -> bool:
+        text = self._class(name).text
+        return any(stem in text for stem in _STEMS_OF_OTHERS) and _OTHERS.search(text) is not None
+
+    def _taker(self, each: _Class, makes: tuple[str, ...], reads: str, others: bool, imported: dict[str, str]) -> Taker:
         config, annotation, takes = "", "", False
         for name, kind in self._given(each):
             takes = takes or chooses(name) in ("activation", "flavour")
@@ -238,7 +249,7 @@ class _Text:
             self._of_class(annotation, imported) if config else "",
             reads,
             takes,
-            any(stem in each.text for stem in _STEMS_OF_OTHERS) and _OTHERS.search(each.text) is not None,
+            others,
             said[1] if said is not None else "",
         )
 
@@ -435,6 +446,18 @@ def _blank(found: re.Match[str]) -> str:
     if held[0] == "#" or held.startswith(('"""', "'''")):
         return re.sub(r"[^\r\n]", " ", held)
     return held
+
+
+def _reached(name: str, mentions: Mapping[str, Sequence[str]]) -> set[str]:
+    """A class and those that it is made of."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        each = waiting.pop()
+        if each in mentions and each not in found:
+            found.add(each)
+            waiting += mentions[each]
+    return found
 
 
 def _said(text: str, names: Iterable[str]) -> tuple[str, ...]:
