@@ -115,6 +115,7 @@ class _Text:
                     self._classes.setdefault(defined(self._of(inner).strip()), inner)
         self._classes.pop("", None)
         self._known: dict[str, _Class] = {}
+        self._others: dict[str, bool] = {}
 
     def _inside(self, part: Part) -> Iterator[Part]:
         """The classes in a compound statement, those in others aside."""
@@ -164,7 +165,7 @@ class _Text:
             if name in wanted:
                 made = _reached(name, mentions)
                 reads = "own" if "" in asking or not asking.isdisjoint(made) else "file" if asking else ""
-                others = any(self._has_others(each) for each in made)
+                others = reads != "own" and any(self._has_others(each) for each in made)
                 takers.append(self._taker(self._class(name), mentions[name], reads, others, imported))
         own = {taker.of for taker in takers if taker.of in self._classes}
         settings = tuple(each for name in sorted(own) if (each := self.settings(name)) is not None)
@@ -231,12 +232,14 @@ class _Text:
         return found
 
     def _has_others(self, name: str) -> bool:
-        text = self._class(name).text
-        return any(stem in text for stem in _STEMS_OF_OTHERS) and _OTHERS.search(text) is not None
+        if name not in self._others:
+            text = self._class(name).text
+            self._others[name] = any(stem in text for stem in _STEMS_OF_OTHERS) and _OTHERS.search(text) is not None
+        return self._others[name]
 
     def _taker(self, each: _Class, makes: tuple[str, ...], reads: str, others: bool, imported: dict[str, str]) -> Taker:
         config, annotation, takes = "", "", False
-        for name, kind in self._given(each):
+        for name, kind in self._given(each) if reads != "own" else ():
             takes = takes or chooses(name) in ("activation", "flavour")
             if not config and (chooses(name) == "settings" or any(map(is_settings, _WORD.findall(kind)))):
                 config, annotation = name, kind
@@ -444,7 +447,7 @@ def _bare(text: str) -> str:
 def _blank(found: re.Match[str]) -> str:
     held = found[0]
     if held[0] == "#" or held.startswith(('"""', "'''")):
-        return re.sub(r"[^\r\n]", " ", held)
+        return re.sub(r"[^\r\n]+", lambda row: " " * len(row[0]), held)
     return held
 
 
