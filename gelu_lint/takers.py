@@ -105,7 +105,7 @@ def is_settings(name: str) -> bool:
 class _Text:
     def __init__(self, statements: Statements) -> None:
         self._text, self._rows, self._parts = statements.text, statements.rows, statements.parts
-        self._statements = statements
+        self._statements, self._starts = statements, [part.start for part in self._parts]
         self._classes: dict[str, Part] = {}
         for part in self._parts:
             if part.kind == "class":
@@ -201,10 +201,15 @@ class _Text:
                         looked.add(name)
                         if not is_settings(name) and _READS.search(self._class(name).text):
                             found.add(name)
-                    elif _READS.search(_bare(self._row(at))):
+                    elif not self._is_import(at) and _READS.search(_bare(self._row(at))):
                         found.add("")
                 at = self._text.find(stem, at + len(stem))
         return found
+
+    def _is_import(self, at: int) -> bool:
+        """Whether an offset lies in an import."""
+        p = bisect_right(self._starts, at) - 1
+        return p >= 0 and self._parts[p].kind == "import"
 
     def _row(self, at: int) -> str:
         """The row around an offset."""

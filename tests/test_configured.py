@@ -400,6 +400,16 @@ def test_loads_are_facts(name: str) -> None:
     assert summarise(decode("net.py", f"{block()}\n\n{code}".encode())).loads == (load,)
 
 
+def test_who_asks_for_an_activation() -> None:
+    """A table that is imported asks for nothing yet."""
+    lone = "\n\n" + block("Lone", "config").partition("\n\n\n")[2]
+    code = f"from ..activations import ACT2FN\n{READS}{lone}"
+    told = summarise(decode("modeling_tiny.py", code.encode())).takers
+    assert {taker.name: taker.reads for taker in told} == {"TinyMLP": "own", "Lone": "file"}
+    code = f"from ..activations import ACT2FN\n{MLP}"
+    assert [taker.reads for taker in summarise(decode("modeling_tiny.py", code.encode())).takers] == [""]
+
+
 def test_places_of_defaults() -> None:
     text = configuration("gelu_new")
     source = decode("configuration_tiny.py", text.replace("\n", "\r\n").encode())
