@@ -559,9 +559,10 @@ class Taker(NamedTuple):
     makes   classes of this file that it mentions
     config  the parameter or field that takes its settings, "" where it has none
     of      the class of these, as its full name (relative ones begin with dots) or, of this file, its name; "" unknown
-    reads   who asks settings for an activation: own (the class, or a function of the file), file (another class) or ""
+    reads   who asks settings for an activation: own (the class, one that it is made of, or a function of the file;
+            of such a class nothing more is told), file (another class) or ""
     takes   it has a parameter that chooses an activation
-    others  it has other activations, too
+    others  it, or a class that it is made of, has other activations, too
     """
 
     name: str

@@ -92,7 +92,7 @@ class Reach:
     """What the code of one text may run."""
 
     def __init__(self, statements: Statements) -> None:
-        self._statements, self.lines = statements, statements.lines
+        self.statements, self.lines = statements, statements.lines
         self._text, self._parts = statements.text, statements.parts
         self._binders: dict[str, list[_Line]] = {}
         self._calls: dict[str, list[_Line]] = {}
@@ -345,7 +345,7 @@ class Reach:
         return self._binders[name]
 
     def _bind(self, name: str) -> Iterator[_Line]:
-        for p in self._statements.binders.get(name, ()):
+        for p in self.statements.binders.get(name, ()):
             part = self._parts[p]
             if part.kind in ("def", "class"):
                 if defined(self._text[part.start : part.end]) == name:

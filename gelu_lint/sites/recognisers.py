@@ -87,7 +87,7 @@ class Recognisers:
         nodes = (node for part in (self._calls, self._formulas) for node, _ in part.found())
         chosen = [*zip(nodes, (*called, *written), strict=True)]
         swaps = tuple(self._swaps.swaps(draft, sites))
-        taken = found_in(draft.whole, draft.starts, _in_classes(sites, swaps))
+        taken = found_in(reach.statements, _in_classes(sites, swaps))
         return summary._replace(
             sites=sites,
             uses=tuple(use for part in users for use in part.uses(draft)),
