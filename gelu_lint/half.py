@@ -14,6 +14,9 @@ _SWITCHES = (b"fp16", b"precision", b"half")
 _CASTS = (b"float16", b"autocast")
 _NEEDLES = (*_SWITCHES, *_CASTS, b"HalfTensor", b"16-")
 
+#: What says, in a test or beside it, that its numbers may have less than the digits of float32, in any case of letters.
+COARSE = r"(?<![a-z])half(?![a-z])|bf16|fp16|float16|fp8|float8|int8|int4|quant|autocast"
+
 #: Words of names that hold a model, and last words of names that hold something about one, or what one gives.
 _MODELS = """
     model net network module encoder decoder unet vae transformer policy student teacher generator discriminator

@@ -14,9 +14,11 @@ from gelu_lint.links import Modules, arrivals
 from gelu_lint.model import Arrival, Context, FileSummary, Finding
 from gelu_lint.reach import Reach
 from gelu_lint.registry import all_rules
+from gelu_lint.requirements import is_probed
 from gelu_lint.runner import Done, Memory, Task, again, codes_for, led_key, project_for, read
 from gelu_lint.screen import passes
 from gelu_lint.source import Unreadable, decode, read_bytes
+from gelu_lint.training import loops, trains, watches
 
 #: Projects of so many files are searched for those that hand a model to a function of another file.
 _SMALL = 300
@@ -58,7 +60,7 @@ class _Files:
     def __init__(self, root: str, tasks: Sequence[Task]) -> None:
         self.tasks = {task.path: task for task in tasks}
         self.small = len(tasks) <= _SMALL
-        self._root, self._here = root, os.path.join(os.getcwd(), "")
+        self.root, self._here = root, os.path.join(os.getcwd(), "")
         self._imported: dict[str, tuple[str, ...]] = {}
         self._read: dict[str, bytes] = {}
         self._reaches: dict[str, Reach | None] = {}
@@ -82,8 +84,8 @@ class _Files:
     def anchors(self) -> tuple[tuple[str, str], ...]:
         """The files that speak for the whole project, as (name, path)."""
         path, name = next(iter(self.names.items()))
-        lead = path[: -len(name)] if path.replace(os.sep, "/").endswith(name) else os.path.join(self._root, "")
-        return anchors(self._root, lead)
+        lead = path[: -len(name)] if path.replace(os.sep, "/").endswith(name) else os.path.join(self.root, "")
+        return anchors(self.root, lead)
 
     def task(self, path: str) -> Task:
         """The task of a file; of one that is not among those of the run, such as pyproject.toml, one like theirs."""
@@ -96,7 +98,7 @@ class _Files:
         full = path if os.path.isabs(path) else self._here + path
         if f"{os.sep}." in full:
             full = os.path.normpath(full)
-        return full[len(self._root) :].lstrip(os.sep).replace(os.sep, "/")
+        return full[len(self.root) :].lstrip(os.sep).replace(os.sep, "/")
 
     def is_near(self, path: str, imported: Iterable[str], marked: Container[str]) -> bool:
         """Whether a file imports one that is marked, by way of packages that hand on what they import."""
@@ -139,6 +141,17 @@ class _Files:
                 self._read[name] = b""
         return self._read[name]
 
+    def trained(self, name: str) -> FileSummary | None:
+        """What a file trains and watches, None where it does neither."""
+        data = self._bytes(name)
+        if not trains(data):
+            return None
+        try:
+            source = decode(self.paths[name], data)
+        except Unreadable:
+            return None
+        return FileSummary(source.path, loops=loops(source.text), watched=watches(source.text))
+
     def reach(self, name: str) -> Reach | None:
         """What the code of a file may run, None where it is no text."""
         if name not in self._reaches:
@@ -178,13 +191,26 @@ class _Whole:
         rules = [rule for rule in all_rules() if rule.across is not None]
         if not self._summaries:
             return found
-        project = project_for(self._tasks[next(iter(self._summaries))])._replace(anchors=self._files.anchors)
+        project = project_for(self._tasks[next(iter(self._summaries))])
+        project = project._replace(anchors=self._files.anchors, probed=is_probed(self._files.root))
         for rule in rules:
-            seen = [s for path, s in sorted(self._summaries.items()) if rule.code in codes_for(self._tasks[path])]
-            for finding in rule.across(seen, project) if rule.across is not None and seen else ():
+            if not any(rule.code in codes_for(self._tasks[path]) for path in self._summaries):
+                continue
+            seen = [
+                summary if rule.code in codes_for(self._tasks[path]) else _evidence(summary)
+                for path, summary in sorted({**(self._training if rule.loops else {}), **self._summaries}.items())
+            ]
+            for finding in rule.across(seen, project) if rule.across is not None else ():
                 if rule.code in codes_for(self._files.task(finding.path)):
                     found.setdefault(finding.path, []).append(finding)
         return found
+
+    @functools.cached_property
+    def _training(self) -> Mapping[str, FileSummary]:
+        """The files without a GELU that train something, or watch what one gives."""
+        others = {path: name for name, path in self._files.paths.items() if path not in self._summaries}
+        found = {path: self._files.trained(name) for path, name in others.items()}
+        return {path: summary for path, summary in found.items() if summary is not None}
 
     def _led(self) -> Mapping[str, tuple[Arrival, ...]]:
         """Where contexts lead into files, by path."""
@@ -195,6 +221,11 @@ class _Whole:
             return {}
         led = arrivals(contexts, self._files.modules, self._files.reach, self._files.importers)
         return {self._files.paths[name]: held for name, held in led.items()}
+
+
+def _evidence(summary: FileSummary) -> FileSummary:
+    """What a file in which a rule is off still shows of the project: that it tests or watches something."""
+    return FileSummary(summary.path, bound=summary.bound, trials=summary.trials, watched=summary.watched)
 
 
 def _stem(path: str) -> tuple[str, ...]:
