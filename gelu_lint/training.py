@@ -64,6 +64,11 @@ def watches(text: str) -> bool:
     return any(word in _uncommented(row) for row in rows if not _ALONE.match(row) for word in _WATCHED)
 
 
+def _code(row: str) -> str:
+    """A line without comments and strings; nothing of one that is but a string."""
+    return "" if _ALONE.match(row) else code(row)
+
+
 def _uncommented(row: str) -> str:
     """A row without its comments; a hash sign in a string ends it, too, which costs a word at worst."""
     return re.sub(r"#[^\n]*", "", row)
@@ -94,7 +99,7 @@ def _by_gradient(lines: Lines, kind: str) -> Iterator[Loop]:
     takes, steps = _TAKES[kind]
     callees: set[str] = set()
     for i in range(len(lines)):
-        if not takes.search(code(lines.text(i))):
+        if not takes.search(_code(lines.text(i))):
             continue
         around = _around(lines, i)
         loop = next((j for j in around if lines.logical[j].word in _LOOPS and _steps(lines, j, steps, kind)), -1)
@@ -112,7 +117,7 @@ def _calling(lines: Lines, callees: set[str], kind: str) -> Iterator[Loop]:
     """Loops that call one of some functions."""
     called = re.compile(rf"(?<!def )\b(?:{'|'.join(sorted(map(re.escape, callees)))})\(")
     for i in range(len(lines)):
-        if called.search(code(lines.text(i))):
+        if called.search(_code(lines.text(i))):
             loop = next((j for j in _around(lines, i) if lines.logical[j].word in _LOOPS), -1)
             if loop >= 0:
                 yield _loop(lines, loop, kind)
@@ -133,7 +138,7 @@ def _around(lines: Lines, i: int) -> list[int]:
 def _steps(lines: Lines, header: int, steps: re.Pattern[str], kind: str) -> bool:
     """Whether a block takes a step of an optimizer."""
     for j in lines.below(header):
-        for step in steps.finditer(code(lines.text(j))):
+        for step in steps.finditer(_code(lines.text(j))):
             if kind != "torch" or _STEPS.search(step[1]):
                 return True
     return False
@@ -142,7 +147,7 @@ def _steps(lines: Lines, header: int, steps: re.Pattern[str], kind: str) -> bool
 def _fits(lines: Lines, kinds: Sequence[str], text: str) -> Iterator[Loop]:
     """Calls that train by themselves."""
     for i in range(len(lines)):
-        row = code(lines.text(i))
+        row = _code(lines.text(i))
         if "keras" in kinds and ".fit(" in row and ".compile(" in text:
             fit = _FIT.search(row)
             if fit is not None and _EPOCHS.search(row):

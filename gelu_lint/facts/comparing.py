@@ -47,4 +47,4 @@ COMPARES = {
 }  # fmt: skip
 
 #: Words by one of which each of them shows, in a name; a bound on the largest difference shows by "max".
-WORDS = ("close", "almost", "Almost", "approx(", "assert_near", "max")
+WORDS = ("lose", "lmost", "approx(", "assert_near", "max")

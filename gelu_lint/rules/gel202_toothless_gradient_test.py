@@ -3,10 +3,10 @@
 ## What it does
 Looks at tests whose name says GELU and gradient (`test_gelu_gradient_flow`), and at other tests that take the gradient
 of a GELU. It follows the test with typed points, or with some that stand for random ones, and works out its asserts
-for erf, tanh, x·σ(1.702x), SiLU and ReLU. Reported is a test that asserts nothing; one whose asserts SiLU passes, too;
-and a gradient-flow test by name whose typed points leave out x = 0 or x = 10. It is silent where points come from
-`linspace`, `parametrize` or a helper, and where it cannot tell what an assert says: `gradcheck` and comparisons with
-another gradient are fine.
+for erf, tanh, x·σ(1.702x), SiLU and ReLU. Reported is a test that asserts nothing; one that SiLU passes, too, or
+x·σ(1.702x) where it looks at 0 and far out alone; and a gradient-flow test by name whose typed points leave out x = 0
+or x = 10. It is silent where points come from `linspace`, `parametrize` or a helper, and where it cannot tell what an
+assert says: `gradcheck` and comparisons with another gradient are fine.
 
 ## Why is this bad
 A gradient of 0.5 at 0 and 1 at 10 proves nothing: erf, tanh, x·σ(1.702x) and SiLU (1.0004 at 10) all have it, and any
@@ -21,12 +21,16 @@ There is no fix: add the two points, `x = -2**0.5` (slope −0.129) and `x = -0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gelu_lint.model import FileSummary, Finding, Project, Trial
 from gelu_lint.rule import Rule, bad, good, report
 
-_TELLS = "what tells them apart: slope −0.129 at x = −√2 (SiLU −0.027), value −0.170 at −0.752 (SiLU −0.241)"
+_TELLS = "what does: slope −0.129 at x = −√2 (SiLU −0.027), value −0.170 at −0.752 (SiLU −0.241)"
+
+#: From here on a GELU is as good as its argument, or 0.
+_FAR = 6.0
+_STRANGERS = (("silu", "SiLU"), ("quick", "x·σ(1.702x)"), ("relu", "ReLU"))
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
@@ -40,22 +44,33 @@ def _fault(trial: Trial) -> str:
     """What is wrong with a test, "" where nothing is."""
     if trial.silent:
         return "asserts nothing: any function that has a gradient passes; assert slope 0.5 at 0 and −0.129 at −√2"
-    if "silu" in trial.passes and not {"erf", "tanh"}.isdisjoint(trial.passes):
-        others = [name for name in ("tanh", "quick", "relu") if name in trial.passes]
-        named = {"tanh": "both GELUs", "quick": "x·σ(1.702x)", "relu": "ReLU"}
-        also = f" (as do {', '.join(named[name] for name in others)})" if others else ""
-        if trial.inputs == "random":
-            return f"draws its points and is passed by SiLU, too{also}; {_TELLS}"
-        if trial.inputs == "literal":
-            where = ", ".join(f"{point:g}" for point in trial.points[:6])
-            return f"checks x = {where} in a way that SiLU passes, too{also}; {_TELLS}"
-    missing = [x for x in (0.0, 10.0) if not any(abs(x - point) < 1e-6 for point in trial.points)]
-    flow = "flow" in trial.name.lower()
-    if trial.inputs == "literal" and trial.passes and flow and missing:
-        return (
-            f"never looks at x = {' and '.join(f'{x:g}' for x in missing)}: a gradient-flow test has 0.5 at 0, 1 at 10"
-        )
+    strangers = _strangers(trial)
+    if strangers:
+        where = "at random x" if trial.inputs == "random" else f"at x = {_listed(trial.points)}"
+        return f"would pass with {_listed(strangers)}: nothing that it asserts {where} tells them apart; {_TELLS}"
+    missing = tuple(x for x in (0.0, 10.0) if not any(abs(x - point) < 1e-6 for point in trial.points))
+    if trial.inputs == "literal" and trial.passes and "flow" in trial.name.lower() and missing:
+        return f"never looks at x = {_listed(missing)}: a gradient-flow test asserts 0.5 at 0 and 1 at 10"
     return ""
+
+
+def _strangers(trial: Trial) -> tuple[str, ...]:
+    """The functions that are no GELU and pass a test that one passes.
+
+    x·σ(1.702x), which is near to one everywhere, counts alone where the test looks but at 0 and far out.
+    """
+    far_out = bool(trial.points) and all(x == 0 or abs(x) >= _FAR for x in trial.points)
+    if not trial.inputs or {"erf", "tanh"}.isdisjoint(trial.passes):
+        return ()
+    if "silu" not in trial.passes and not (far_out and "quick" in trial.passes):
+        return ()
+    return tuple(name for key, name in _STRANGERS if key in trial.passes)
+
+
+def _listed(items: Sequence[object]) -> str:
+    """Some of them, in words."""
+    words = [f"{item:g}" if isinstance(item, float) else str(item) for item in items[:6]]
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
 
 
 def evidence() -> None:

@@ -67,7 +67,7 @@ _SAME = frozenset(
 )
 _SEEDS = frozenset(
     (
-        *("manual_seed", "seed", "PRNGKey", "key", "set_seed", "split", "default_rng", "print", "zero_grad", "watch"),
+        *("manual_seed", "seed", "PRNGKey", "key", "set_seed", "split", "default_rng", "print", "zero_grad"),
         *("retain_grad", "set_default_dtype", "set_random_seed"),
     )
 )
@@ -107,15 +107,20 @@ class Unknown(Exception):
 class Values:
     """Numbers with their slopes by the leaf that they come from; a leaf has the ``grad`` of what went backward.
 
-    ``summed``: one number, whose slopes are those by each number of the leaf.
+    ``summed``: one number, whose slopes are those by each number of the leaf. ``through``: a GELU has to do with them.
     """
 
     def __init__(
-        self, values: Sequence[float], slopes: Sequence[float] = (), leaf: Values | None = None, summed: bool = False
+        self,
+        values: Sequence[float],
+        slopes: Sequence[float] = (),
+        leaf: Values | None = None,
+        summed: bool = False,
+        through: bool = False,
     ) -> None:
         self.values, self.slopes, self.leaf, self.summed = tuple(values), tuple(slopes), leaf, summed
+        self.through = through
         self.grad: Values | None = None
-        self.through = False  # the slopes are those of a GELU
 
 
 class _Function:
@@ -171,7 +176,7 @@ class Enactment:
                 self._expression(node.value)
         elif isinstance(node, For):
             items = self._value(node.iter)
-            items = [Values((v,)) for v in items.values] if isinstance(items, Values) else items
+            items = _members(items) if isinstance(items, Values) else items
             if not isinstance(items, (list, tuple)) or node.orelse is not None:
                 raise Unknown
             for item in items:
@@ -200,6 +205,9 @@ class Enactment:
                 self.held.append(self._asserted(node, name))
             except (Unknown, ArithmeticError, ValueError, TypeError, IndexError):
                 self.held.append(None)
+        elif name == "watch":
+            for arg in node.args:
+                self._leaf(self._value(arg.value))
         elif name not in _SEEDS:
             self._value(node)
 
@@ -240,7 +248,7 @@ class Enactment:
         return self._near(self._value(given[0]), self._value(given[1]), absolute, relative)
 
     def _near(self, a: Any, b: Any, absolute: float, relative: float) -> Any:
-        return _each(lambda x, y: abs(x - y) <= absolute + relative * abs(y), a, b)
+        return _compared(lambda x, y: abs(x - y) <= absolute + relative * abs(y), a, b)
 
     def _bind(self, target: CSTNode, value: Any) -> None:
         if isinstance(target, Name):
@@ -338,12 +346,10 @@ class Enactment:
             raise Unknown
         values = [self._flavour.value(x) for x in given.values]
         if given.leaf is None:
-            return Values(values)
+            return Values(values, through=True)
         slopes = [self._flavour.slope(x) * s for x, s in zip(given.values, given.slopes, strict=True)]
         self.points += given.values
-        found = Values(values, slopes, given.leaf)
-        found.through = True
-        return found
+        return Values(values, slopes, given.leaf, through=True)
 
     def _unary(self, sign: str, operand: CSTNode) -> Any:
         if sign in ("Not", "BitInvert"):
@@ -365,9 +371,10 @@ class Enactment:
             return found
         a, b = _values(a), _values(b)
         leaf = a.leaf or b.leaf
-        values = _each(calculate, a, b).values
+        both = _each(calculate, a, b)
+        values, through = both.values, both.through
         if leaf is None:
-            return Values(values)
+            return both
         if (a.leaf and b.leaf and a.leaf is not b.leaf) or (a.summed != b.summed and a.leaf and b.leaf):
             raise Unknown
         one, other = (a, b) if a.leaf else (b, a)
@@ -379,11 +386,8 @@ class Enactment:
                 factor = 1 / other.values[0]
             if factor is None:
                 raise Unknown
-            found = Values(values, [s * factor for s in one.slopes], leaf, True)
-        else:
-            found = Values(values, _slopes(sign, a, b, len(values)), leaf)
-        found.through = a.through or b.through
-        return found
+            return Values(values, [s * factor for s in one.slopes], leaf, True, through)
+        return Values(values, _slopes(sign, a, b, len(values)), leaf, through=through)
 
     def _comparison(self, node: Comparison) -> Any:
         left = self._value(node.left)
@@ -409,12 +413,12 @@ class Enactment:
             if isinstance(other, _Approx) or sign != "Equal":
                 raise Unknown
             value = near.value
-            return _each(lambda x, y: abs(x - y) <= max(near.absolute, near.relative * abs(y)), other, value)
+            return _compared(lambda x, y: abs(x - y) <= max(near.absolute, near.relative * abs(y)), other, value)
         if sign not in _SIGNS:
             raise Unknown
         if isinstance(left, str) or isinstance(right, str):
             return _SIGNS[sign](left, right) if isinstance(left, type(right)) else _UNKNOWN
-        return _each(_SIGNS[sign], left, right)
+        return _compared(_SIGNS[sign], left, right)
 
     def _item(self, node: Subscript) -> Any:
         value = self._value(node.value)
@@ -426,14 +430,14 @@ class Enactment:
             if not isinstance(index, int) or isinstance(index, bool):
                 raise Unknown
             if isinstance(value, Values):
-                found = Values((value.values[index],))
+                found = Values((value.values[index],), through=value.through)
                 if value.leaf is not None and not value.summed:
                     raise Unknown  # a slope by one of several
                 return found
             return value[index]
         if isinstance(at, Slice) and isinstance(value, Values) and at.step is None and value.leaf is None:
             low, high = (self._value(part) if part is not None else None for part in (at.lower, at.upper))
-            return Values(value.values[low:high])
+            return Values(value.values[low:high], through=value.through)
         raise Unknown
 
     def _attribute(self, node: Attribute) -> Any:
@@ -446,7 +450,7 @@ class Enactment:
         if isinstance(value, Values) and name in ("shape", "dtype", "device"):
             return f"{name} {len(value.values)}" if name == "shape" else name
         if isinstance(value, Values) and name in ("data", "T"):
-            return Values(value.values)
+            return Values(value.values, through=value.through)
         raise Unknown
 
     def _lambda(self, node: Lambda) -> _Function:
@@ -515,7 +519,8 @@ class Enactment:
         if name == "requires_grad_":
             return self._leaf(value)
         if name in _SAME:
-            return Values(value.values) if name in ("detach", "numpy", "item", "tolist") else value
+            alone = name in ("detach", "numpy", "item", "tolist")
+            return Values(value.values, through=value.through) if alone else value
         if name == "backward":
             weights = self._value(plain[0]) if plain else None
             self._backward(value, weights)
@@ -532,7 +537,7 @@ class Enactment:
             raise Unknown
         found = self._gradient(value, leaf, weights)
         before = leaf.grad.values if leaf.grad is not None else (0.0,) * len(leaf.values)
-        leaf.grad = Values([a + b for a, b in zip(before, found.values, strict=True)])
+        leaf.grad = Values([a + b for a, b in zip(before, found.values, strict=True)], through=True)
 
     def _gradient(self, value: Any, by: Any, weights: Any = None) -> Values:
         if isinstance(value, Values) and isinstance(by, Values) and by.leaf is None:
@@ -540,8 +545,8 @@ class Enactment:
         if not isinstance(value, Values) or value.leaf is None or value.leaf is not by or not value.through:
             raise Unknown
         if weights is None:
-            return Values(value.slopes)
-        return _each(operator.mul, Values(value.slopes), weights)
+            return Values(value.slopes, through=True)
+        return _each(operator.mul, Values(value.slopes, through=True), weights)
 
     def _function(self, name: str, full: str, plain: Sequence[CSTNode], keywords: Mapping[str, CSTNode]) -> Any:
         if name in ("grad", "elementwise_grad", "value_and_grad") and "autograd.grad" not in full:
@@ -584,7 +589,7 @@ class Enactment:
             leaf = self._leaf(Values(given.values))
             found = function.call(leaf)
             slopes = self._gradient(found, leaf)
-            return [Values(found.values), slopes] if name == "value_and_grad" else slopes
+            return [Values(found.values, through=True), slopes] if name == "value_and_grad" else slopes
 
         return _Function(call)
 
@@ -593,7 +598,7 @@ class Enactment:
         if name in _TYPED:
             found = self._value(plain[0])
             fresh = not isinstance(found, Values)
-            made = _values(found) if fresh else Values(found.values)
+            made = _values(found) if fresh else Values(found.values, through=found.through)
             self.typed = self.typed or fresh
         elif name in _NORMAL or name in _EVEN:
             self.drawn = True
@@ -631,19 +636,20 @@ class Enactment:
         if name in ("abs", "fabs", "absolute"):
             if given.leaf is not None:
                 raise Unknown
-            return Values([abs(x) for x in given.values])
+            return Values([abs(x) for x in given.values], through=given.through)
         if name in ("max", "min", "amax", "amin") and given.leaf is None:
-            return Values([(max if "max" in name else min)(given.values)])
+            return Values([(max if "max" in name else min)(given.values)], through=given.through)
         if name in ("norm", "std", "var", "count_nonzero") and given.leaf is None:
             if name in ("std", "var"):
                 raise Unknown
             size = sum(x * x for x in given.values) ** 0.5
-            return Values([size if name == "norm" else float(sum(x != 0 for x in given.values))])
+            count = float(sum(x != 0 for x in given.values))
+            return Values([size if name == "norm" else count], through=given.through)
         if name in ("sum", "mean", "reduce_sum", "reduce_mean") and not given.summed:
             share = 1 / len(given.values) if "mean" in name else 1.0
-            found = Values([sum(given.values) * share], [s * share for s in given.slopes], given.leaf, True)
-            found.through = given.through
-            return found if given.leaf is not None else Values(found.values)
+            slopes = [s * share for s in given.slopes]
+            total = [sum(given.values) * share]
+            return Values(total, slopes, given.leaf, given.leaf is not None, given.through)
         if name in ("len", "numel"):
             return len(given.values)
         raise Unknown
@@ -679,7 +685,11 @@ def _number(value: Any) -> float:
 
 
 def _members(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else [Values((v,)) for v in _values(value).values]
+    return value if isinstance(value, (list, tuple)) else _one_by_one(_values(value))
+
+
+def _one_by_one(values: Values) -> list[Values]:
+    return [Values((value,), through=values.through) for value in values.values]
 
 
 def _values(value: Any) -> Values:
@@ -690,7 +700,8 @@ def _values(value: Any) -> Values:
         return Values((float(value),))
     if not isinstance(value, (list, tuple)) or not value:
         raise Unknown
-    return Values([x for part in value for x in _values(part).values][:_SIZE])
+    parts = [_values(part) for part in value]
+    return Values([x for part in parts for x in part.values][:_SIZE], through=any(part.through for part in parts))
 
 
 def _each(calculate: Callable[[Any, Any], Any], a: Any, b: Any) -> Values:
@@ -700,7 +711,15 @@ def _each(calculate: Callable[[Any, Any], Any], a: Any, b: Any) -> Values:
     if not {len(one.values), len(other.values)} <= {1, count}:
         raise Unknown
     left, right = (v.values * count if len(v.values) == 1 else v.values for v in (one, other))
-    return Values([calculate(x, y) for x, y in zip(left, right, strict=True)])
+    through = one.through or other.through
+    return Values([calculate(x, y) for x, y in zip(left, right, strict=True)], through=through)
+
+
+def _compared(calculate: Callable[[Any, Any], Any], a: Any, b: Any) -> Values:
+    """A comparison by pairs, of a GELU with what is none: what stands for one GELU stands for the other, too."""
+    if _values(a).through and _values(b).through:
+        raise Unknown
+    return _each(calculate, a, b)
 
 
 def _slopes(sign: str, a: Values, b: Values, count: int) -> list[float]:
