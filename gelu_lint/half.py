@@ -18,6 +18,9 @@ _SWITCHES = (b"half",), (b"fp16", b"precision")
 _CASTS = (b"half", b"autocast"), (b"fp16", b"precision", b"float16")
 _SIXTEEN = b"6", (b"1",), (b"",)  # a six is rare
 
+#: What says, in a test or beside it, that its numbers may have less than the digits of float32, in any case of letters.
+COARSE = r"(?<![a-z])half(?![a-z])|bf16|fp16|float16|fp8|float8|int8|int4|quant|autocast"
+
 #: Words of names that hold a model, and last words of names that hold something about one, or what one gives.
 _MODELS = """
     model net network module encoder decoder unet vae transformer policy student teacher generator discriminator

@@ -589,6 +589,65 @@ class Load(NamedTuple):
     path: tuple[str, ...]
 
 
+class Comparison(NamedTuple):
+    """A GELU is compared with something else that should compute the same, up to a tolerance.
+
+    unit      what ``absolute`` is: tolerance, places or decimals (as in facts/comparing.py), or bound (on the largest
+              difference)
+    absolute  the value that is given, or its default; ``tolerance`` is what it comes to, beside the ``relative`` one
+    either    the larger of both tolerances counts, not their sum
+    spans     where ``absolute`` and ``relative`` stand as literals, None where they do not
+    flavours  what is known of the flavours of the GELUs
+    points    where it is compared with typed numbers, and ``numbers`` these: () where both sides are computed
+    """
+
+    written: str
+    unit: str
+    absolute: float
+    tolerance: float
+    relative: float
+    either: bool
+    spans: tuple[Span | None, Span | None]
+    flavours: tuple[str, ...]
+    points: tuple[float, ...]
+    numbers: tuple[float, ...]
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+
+
+class Trial(NamedTuple):
+    """A test of the gradient of a GELU.
+
+    name     its own name; ``symbol`` is the dotted one
+    inputs   literal (all points are typed), random (all are drawn) or "" where something else may be among them
+    points   the points that are typed
+    silent   nothing in it can fail but by an error
+    passes   the functions that pass all that it asserts; () where that is not known
+    fixture  it asks for the fixture of the pytest plugin
+    """
+
+    name: str
+    inputs: str
+    points: tuple[float, ...]
+    silent: bool
+    passes: tuple[str, ...]
+    fixture: bool
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+
+
+class Loop(NamedTuple):
+    """Where a file trains something: ``kind`` is torch, jax, tensorflow, keras, lightning or transformers."""
+
+    kind: str
+    written: str
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+
+
 class FileSummary(NamedTuple):
     """All that rules and fixes may know of one file.
 
@@ -597,6 +656,7 @@ class FileSummary(NamedTuple):
     import_at  where a new import line goes: row (0: no place is safe), and the blank lines before and after it
     newline    the line end that most rows have
     joins      ranges of rows that flake8 reads as one line when it looks for a noqa
+    watched    code of it names the spread of a GELU's output: gelu_output_std, or the monitor of this package
     """
 
     path: str
@@ -620,6 +680,10 @@ class FileSummary(NamedTuple):
     settings: tuple[Settings, ...] = ()
     loads: tuple[Load, ...] = ()
     exports: tuple[Export, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    watched: bool = False
 
 
 class Requirement(NamedTuple):
@@ -646,12 +710,14 @@ class Project(NamedTuple):
     ``anchors`` are the paths of the files that speak for all of it, by name, in a run that sees all of it: README,
     pyproject.toml, setup.cfg, setup.py. ``torch`` are the places that say which versions of torch it takes, in such a
     run, too.
+    ``probed``: pytest is told there which models its plugin is to test.
     """
 
     policy: str = ""
     declared: tuple[tuple[str, tuple[int, ...] | None, tuple[int, ...] | None, bool], ...] = ()
     anchors: tuple[tuple[str, str], ...] = ()
     torch: tuple[Requirement, ...] = ()
+    probed: bool = False
 
     def floor(self, package: str) -> tuple[int, ...] | None:
         """The lowest version of ``package`` that the project accepts, None where it does not say."""

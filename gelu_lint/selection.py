@@ -94,6 +94,9 @@ _HEADS = re.compile(r"(?:def|class|for|while|with)\b[^\n]*:\s*(?:#[^\n]*)?$")
 _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
 #: A product of two, and a call of some name with one.
 _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
+#: What a function holds that compares up to a tolerance, and what a test holds that takes a gradient.
+_CLOSE = re.compile(r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*\bn?a?max)|\b[ar]?max(?=[\s\S]*assert)")
+_SLOPES = re.compile(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
 #: Names without which no product is one of a gate and a value.
 _GATE = re.compile(r"gate|gating|(?<![a-z])(?:up|val)(?![a-z])|value|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b|glu", re.I)
 #: Words of tests between ways to compute the same thing.
@@ -159,6 +162,8 @@ class Selection:
             self._scripted()
         if self._draws:
             self._drawn()
+        if "assert" in self._text or "lose(" in self._text or "def test" in self._text:
+            self._compared()
         for at in halves:
             self._half(at)
         for at in settings(latin):
@@ -264,6 +269,23 @@ class Selection:
     def _marked(self, cut: Cut, header: int) -> bool:
         """Whether a line of a function is kept for its own sake."""
         return any(cut.kept.get(j, -1) >= LIGHT for j in (header, *cut.lines.below(header)))
+
+    def _compared(self) -> None:
+        """Keep all of the functions that compare a GELU up to a tolerance, and of tests that take its gradient."""
+        for cut in [*self._cuts.values()]:
+            lines = cut.lines
+            around: set[int] = set()
+            for i in [*cut.kept]:
+                at = i if lines.defines(i) else lines.scopes[i]
+                if at >= 0 and "gelu" in code(lines.text(i)).lower():
+                    while at >= 0:
+                        around.add(at)
+                        at = lines.scopes[at]
+            for i in sorted(around):
+                rows = self._rows_of(cut, i) if _is_def(cut, i) else ""
+                if _CLOSE.search(rows) or (lines.defines(i).startswith("test") and _SLOPES.search(rows)):
+                    self._whole(cut, i, FULL)
+        self._drain()
 
     def _callers(self, name: str, marked: bool) -> bool:
         """Keep all of the functions that mention a name, if it has a GELU or they have; whether any has."""
