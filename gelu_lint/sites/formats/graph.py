@@ -1,11 +1,160 @@
-"""graph: nothing is read yet."""
+"""ONNX graphs: nodes that are a GELU, and chains of nodes that come to one.
+
+A chain is found from the one node that it cannot do without, and told by its values: whatever the layout, each result
+below that node is read as a function of each value above it, and compared with the flavours as a formula in code is.
+"""
 
 from __future__ import annotations
 
-from gelu_lint.model import FileSummary
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from gelu_lint.model import FileSummary, Formula, Site, Span, Value
+from gelu_lint.numerics.evaluate import evaluate, fold
+from gelu_lint.numerics.flavours import FLAVOURS, difference
+from gelu_lint.numerics.identify import identify, settle
+from gelu_lint.numerics.ir import Expr
+from gelu_lint.numerics.match import NEAR_TARGETS, Identity
+from gelu_lint.sites.formats import Malformed
+from gelu_lint.sites.formats.operators import Graph, inner
 from gelu_lint.source import Source
+
+#: What one node computes, by domain and operator. ONNX Runtime's were run with 1.32.
+_ONNX = ("", "ai.onnx")
+_MICROSOFT = "com.microsoft"
+_FLAVOURS = {
+    "none": "erf",
+    "tanh": "tanh",
+}
+_CONTRIB = {
+    **dict.fromkeys(("Gelu", "BiasGelu", "BiasSplitGelu"), "erf"),
+    "FastGelu": "tanh",
+}
+#: Nodes without which there is no GELU, and those of them of which near ones are looked for, too.
+_ANCHORS = frozenset(("Erf", "Tanh", "Sigmoid", "Exp"))
+_TRIED = frozenset(("Erf", "Tanh"))
+#: How far around an anchor is looked, and how many values there; chains of a file; near ones tried for each anchor.
+_STEPS, _AROUND, _CHAINS, _NEAR = 10, 30, 2_000, 8
+_DEPTH = 40
+_NOWHERE = Span(1, 0, 1, 0)
+
+
+class _Gelu(NamedTuple):
+    """One GELU of a graph."""
+
+    form: str
+    name: str
+    callee: str
+    written: str
+    flavour: str
+    given: str
+    value: Value
+    error: float | None = None
+    parameter: float | None = None
+    formula: Formula | None = None
 
 
 def facts(source: Source, summary: FileSummary) -> FileSummary:
-    """``summary`` as it is."""
-    return summary
+    """``summary`` with the GELUs of a graph."""
+    model = _parsed(source.data)
+    opset = max((found.version for found in model.opset_import if found.domain in _ONNX), default=0)
+    found: list[_Gelu] = []
+    for function in model.functions:
+        found += _gelus(Graph(function.node, (), None), opset, 0, _CHAINS - len(found))
+    found += _gelus(Graph(model.graph.node, model.graph.initializer, None), opset, 0, _CHAINS - len(found))
+    return summary._replace(sites=tuple(map(_site, found)))
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        import onnx
+        from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    except ImportError as fault:
+        raise Malformed(f"the onnx package does not load: {fault}", 1) from None
+    try:
+        return onnx.load_model_from_string(data)
+    except DecodeError:
+        raise Malformed("not a valid ONNX model", 1) from None
+
+
+def _gelus(graph: Graph, opset: int, depth: int, most: int) -> Iterator[_Gelu]:
+    """The GELUs of a graph and of those inside its nodes, each once, in the order of its nodes."""
+    known: set[str] = set()
+    left = most
+    for node in graph.nodes:
+        one = _operator(node)
+        if one is not None:
+            yield one
+        elif node.op_type in _ANCHORS and node.domain in _ONNX and left > 0:
+            left -= 1
+            chain = _chain(graph, node, opset)
+            if chain is not None and chain[0] not in known:
+                known.add(chain[0])
+                yield chain[1]
+        for held in inner(node) if depth < _DEPTH else ():
+            yield from _gelus(Graph(held.node, held.initializer, graph), opset, depth + 1, left)
+
+
+def _operator(node: Any) -> _Gelu | None:
+    """A node that is a GELU by its operator."""
+    op, given = node.op_type, {attribute.name: attribute for attribute in node.attribute}
+    name = node.name or (node.output[0] if node.output else "")
+    if op == "Gelu" and node.domain in _ONNX:
+        if "approximate" not in given:
+            return _Gelu("operator", name, "ai.onnx.Gelu", op, "erf", "absent", None)
+        value = given["approximate"].s.decode("utf-8", "replace")
+        return _Gelu("operator", name, "ai.onnx.Gelu", op, _FLAVOURS.get(value, "unknown"), "literal", value)
+    if node.domain != _MICROSOFT:
+        return None
+    callee = f"{_MICROSOFT}.{op}"
+    if op in _CONTRIB:
+        return _Gelu("operator", name, callee, op, _CONTRIB[op], "fixed", None)
+    if op == "QuickGelu":
+        alpha = float(given["alpha"].f) if "alpha" in given else 1.702
+        flavour = "quick" if abs(alpha - 1.702) < 0.005 else "silu" if alpha == 1 else "sigmoid_k"
+        return _Gelu("operator", name, callee, op, flavour, "fixed", None, parameter=float(f"{alpha:.7g}"))
+    return None
+
+
+def _chain(graph: Graph, anchor: Any, opset: int) -> tuple[str, _Gelu] | None:
+    """The GELU that an anchor is part of, and the value that it gives."""
+    if not anchor.input or not anchor.output:
+        return None
+    later: list[tuple[str, Expr, list[Any]]] = []
+    above = graph.above(anchor.input[0], _STEPS, _AROUND)
+    for result in reversed(graph.below(anchor.output[0], _STEPS, _AROUND)):
+        for atom in above:
+            read = graph.formula(result, atom)
+            if read is None:
+                continue
+            expr = fold(read[0])
+            identity = settle(expr)
+            if identity.flavour in NEAR_TARGETS:
+                return result, _told(identity, expr, read[1], opset)
+            later.append((result, expr, read[1]))
+    for result, expr, nodes in later[:_NEAR] if anchor.op_type in _TRIED else ():
+        identity = identify(expr)
+        if identity.flavour == "near" and identity.nearest in NEAR_TARGETS:
+            return result, _told(identity, expr, nodes, opset)
+    return None
+
+
+def _told(identity: Identity, expr: Expr, nodes: list[Any], opset: int) -> _Gelu:
+    formula = None
+    if identity.flavour == "near":
+        deltas = tuple(
+            (name, difference(lambda x: evaluate(expr, x), FLAVOURS[name].value).size) for name in NEAR_TARGETS
+        )
+        formula = Formula(identity.nearest, identity.why, identity.right, at=identity.at, deltas=deltas)
+    written = ", ".join(node.op_type for node in nodes if node.op_type != "Constant")
+    name = nodes[-1].name or nodes[-1].output[0]
+    return _Gelu(
+        "chain", name, "", written, identity.flavour, "fixed", opset, identity.error, identity.parameter, formula
+    )
+
+
+def _site(gelu: _Gelu) -> Site:
+    return Site(
+        "graph", gelu.form, "onnx", gelu.callee, gelu.written, gelu.flavour, gelu.given, gelu.value, _NOWHERE, _NOWHERE,
+        (), None, "", "", "", (), gelu.name, "", (1, 1), '"', gelu.error, gelu.parameter, formula=gelu.formula,
+    )  # fmt: skip
