@@ -33,8 +33,8 @@ _CONTRIB = {
 #: Nodes without which there is no GELU, and those of them of which near ones are looked for, too.
 _ANCHORS = frozenset(("Erf", "Tanh", "Sigmoid", "Exp"))
 _TRIED = frozenset(("Erf", "Tanh"))
-#: How far around an anchor is looked, and how many values there; chains of a file; near ones tried for each anchor.
-_STEPS, _AROUND, _CHAINS, _NEAR = 10, 30, 2_000, 8
+#: How far around an anchor is looked, and how many values there; near ones tried for each; and all tries of a file.
+_STEPS, _AROUND, _NEAR, _TRIES = 10, 30, 8, 20_000
 _DEPTH = 40
 _NOWHERE = Span(1, 0, 1, 0)
 
@@ -58,10 +58,10 @@ def facts(source: Source, summary: FileSummary) -> FileSummary:
     """``summary`` with the GELUs of a graph."""
     model = _parsed(source.data)
     opset = max((found.version for found in model.opset_import if found.domain in _ONNX), default=0)
-    found: list[_Gelu] = []
-    for function in model.functions:
-        found += _gelus(Graph(function.node, (), None), opset, 0, _CHAINS - len(found))
-    found += _gelus(Graph(model.graph.node, model.graph.initializer, None), opset, 0, _CHAINS - len(found))
+    search = _Search(opset)
+    graphs = [Graph(function.node, (), None) for function in model.functions]
+    graphs.append(Graph(model.graph.node, model.graph.initializer, None))
+    found = [gelu for graph in graphs for gelu in search.gelus(graph, 0)]
     return summary._replace(sites=tuple(map(_site, found)))
 
 
@@ -77,22 +77,49 @@ def _parsed(data: bytes) -> Any:
         raise Malformed("not a valid ONNX model", 1) from None
 
 
-def _gelus(graph: Graph, opset: int, depth: int, most: int) -> Iterator[_Gelu]:
-    """The GELUs of a graph and of those inside its nodes, each once, in the order of its nodes."""
-    known: set[str] = set()
-    left = most
-    for node in graph.nodes:
-        one = _operator(node)
-        if one is not None:
-            yield one
-        elif node.op_type in _ANCHORS and node.domain in _ONNX and left > 0:
-            left -= 1
-            chain = _chain(graph, node, opset)
-            if chain is not None and chain[0] not in known:
-                known.add(chain[0])
-                yield chain[1]
-        for held in inner(node) if depth < _DEPTH else ():
-            yield from _gelus(Graph(held.node, held.initializer, graph), opset, depth + 1, left)
+class _Search:
+    """Looks for GELUs in the graphs of one file, as long as it has tries left."""
+
+    def __init__(self, opset: int) -> None:
+        self._opset, self._left = opset, _TRIES
+
+    def gelus(self, graph: Graph, depth: int) -> Iterator[_Gelu]:
+        """The GELUs of a graph and of those inside its nodes, each once, in the order of its nodes."""
+        known: set[str] = set()
+        for node in graph.nodes:
+            one = _operator(node)
+            if one is not None:
+                yield one
+            elif node.op_type in _ANCHORS and node.domain in _ONNX:
+                chain = self._chain(graph, node)
+                if chain is not None and chain[0] not in known:
+                    known.add(chain[0])
+                    yield chain[1]
+            for held in inner(node) if depth < _DEPTH else ():
+                yield from self.gelus(Graph(held.node, held.initializer, graph), depth + 1)
+
+    def _chain(self, graph: Graph, anchor: Any) -> tuple[str, _Gelu] | None:
+        """The GELU that an anchor is part of, and the value that it gives."""
+        if not anchor.input or not anchor.output or self._left <= 0:
+            return None
+        later: list[tuple[str, Expr, list[Any]]] = []
+        above = graph.above(anchor.input[0], _STEPS, _AROUND)
+        for result in reversed(graph.below(anchor.output[0], _STEPS, _AROUND)):
+            for atom in above:
+                self._left -= 1
+                read = graph.formula(result, atom)
+                if read is None:
+                    continue
+                expr = fold(read[0])
+                identity = settle(expr)
+                if identity.flavour in NEAR_TARGETS:
+                    return result, _told(identity, expr, read[1], self._opset)
+                later.append((result, expr, read[1]))
+        for result, expr, nodes in later[:_NEAR] if anchor.op_type in _TRIED else ():
+            identity = identify(expr)
+            if identity.flavour == "near" and identity.nearest in NEAR_TARGETS:
+                return result, _told(identity, expr, nodes, self._opset)
+        return None
 
 
 def _operator(node: Any) -> _Gelu | None:
@@ -113,29 +140,6 @@ def _operator(node: Any) -> _Gelu | None:
         alpha = float(given["alpha"].f) if "alpha" in given else 1.702
         flavour = "quick" if abs(alpha - 1.702) < 0.005 else "silu" if alpha == 1 else "sigmoid_k"
         return _Gelu("operator", name, callee, op, flavour, "fixed", None, parameter=float(f"{alpha:.7g}"))
-    return None
-
-
-def _chain(graph: Graph, anchor: Any, opset: int) -> tuple[str, _Gelu] | None:
-    """The GELU that an anchor is part of, and the value that it gives."""
-    if not anchor.input or not anchor.output:
-        return None
-    later: list[tuple[str, Expr, list[Any]]] = []
-    above = graph.above(anchor.input[0], _STEPS, _AROUND)
-    for result in reversed(graph.below(anchor.output[0], _STEPS, _AROUND)):
-        for atom in above:
-            read = graph.formula(result, atom)
-            if read is None:
-                continue
-            expr = fold(read[0])
-            identity = settle(expr)
-            if identity.flavour in NEAR_TARGETS:
-                return result, _told(identity, expr, read[1], opset)
-            later.append((result, expr, read[1]))
-    for result, expr, nodes in later[:_NEAR] if anchor.op_type in _TRIED else ():
-        identity = identify(expr)
-        if identity.flavour == "near" and identity.nearest in NEAR_TARGETS:
-            return result, _told(identity, expr, nodes, opset)
     return None
 
 

@@ -30,6 +30,7 @@ _CUSTOMARY = (
 )
 #: Operators that one formula is made of, one inside the other, and all.
 _DEPTH, _MOST = 40, 200
+_INPUTS = 8
 
 
 class Graph:
@@ -56,7 +57,7 @@ class Graph:
         found: dict[str, None] = {}
         front = [name]
         for _ in range(steps):
-            front = [n for n in dict.fromkeys(front) if n not in found and self._number(n) is None]
+            front = [n for n in dict.fromkeys(front) if n not in found and self._number(n) is None][:most]
             found.update(dict.fromkeys(front))
             makers = [self.maker(n) for n in front]
             front = [n for node in makers if node is not None and is_elementwise(node) for n in node.input if n]
@@ -69,7 +70,7 @@ class Graph:
         found: dict[str, None] = {}
         front = [name]
         for _ in range(steps):
-            users = [node for n in front for node in self._users.get(n, ()) if is_elementwise(node)]
+            users = [node for n in front for node in self._users.get(n, ())[:most] if is_elementwise(node)]
             front = [n for n in dict.fromkeys(node.output[0] for node in users if node.output) if n not in found]
             found.update(dict.fromkeys(front))
             if len(found) > most:
@@ -122,7 +123,7 @@ class _Reading:
 
     def _result(self, node: Any, depth: int) -> Expr | None:
         op = node.op_type
-        if node.domain not in ("", "ai.onnx") or not node.input:
+        if node.domain not in ("", "ai.onnx") or not 0 < len(node.input) <= _INPUTS:
             return None
         if op in _SHAPES:
             expr = self.value(node.input[0], depth)
@@ -163,8 +164,8 @@ class _Reading:
 
 
 def is_elementwise(node: Any) -> bool:
-    """Whether each number that a node gives comes from one number of each input."""
-    return node.op_type in ELEMENTWISE and node.domain in ("", "ai.onnx")
+    """Whether each number that a node gives comes from one number of each input, of few."""
+    return node.op_type in ELEMENTWISE and node.domain in ("", "ai.onnx") and len(node.input) <= _INPUTS
 
 
 def inner(node: Any) -> Iterator[Any]:
