@@ -13,8 +13,8 @@ from gelu_lint.model import FileSummary, Formula, Site, Span, Value
 from gelu_lint.numerics.evaluate import evaluate, fold
 from gelu_lint.numerics.flavours import FLAVOURS, difference
 from gelu_lint.numerics.identify import identify, settle
-from gelu_lint.numerics.ir import Expr
-from gelu_lint.numerics.match import NEAR_TARGETS, Identity
+from gelu_lint.numerics.ir import Expr, too_big
+from gelu_lint.numerics.match import NEAR_TARGETS, UNKNOWN, Identity
 from gelu_lint.sites.formats import Malformed
 from gelu_lint.sites.formats.operators import Graph, inner
 from gelu_lint.source import Source
@@ -33,8 +33,9 @@ _CONTRIB = {
 #: Nodes without which there is no GELU, and those of them of which near ones are looked for, too.
 _ANCHORS = frozenset(("Erf", "Tanh", "Sigmoid", "Exp"))
 _TRIED = frozenset(("Erf", "Tanh"))
-#: How far around an anchor is looked, and how many values there; near ones tried for each; and all tries of a file.
-_STEPS, _AROUND, _NEAR, _TRIES = 10, 30, 8, 20_000
+#: How far around an anchor is looked, and how many values there; near ones tried for each; all tries of
+#: a file, and how many of them a near one takes.
+_STEPS, _AROUND, _NEAR, _TRIES, _COST = 10, 30, 8, 20_000, 30
 _DEPTH = 40
 _NOWHERE = Span(1, 0, 1, 0)
 
@@ -82,6 +83,7 @@ class _Search:
 
     def __init__(self, opset: int) -> None:
         self._opset, self._left = opset, _TRIES
+        self._near: dict[Expr, Identity] = {}
 
     def gelus(self, graph: Graph, depth: int) -> Iterator[_Gelu]:
         """The GELUs of a graph and of those inside its nodes, each once, in the order of its nodes."""
@@ -104,7 +106,7 @@ class _Search:
             return None
         later: list[tuple[str, Expr, list[Any]]] = []
         above = graph.above(anchor.input[0], _STEPS, _AROUND)
-        for result in reversed(graph.below(anchor.output[0], _STEPS, _AROUND)):
+        for result in graph.below(anchor.output[0], _STEPS, _AROUND):
             for atom in above:
                 self._left -= 1
                 read = graph.formula(result, atom)
@@ -115,11 +117,20 @@ class _Search:
                 if identity.flavour in NEAR_TARGETS:
                     return result, _told(identity, expr, read[1], self._opset)
                 later.append((result, expr, read[1]))
-        for result, expr, nodes in later[:_NEAR] if anchor.op_type in _TRIED else ():
-            identity = identify(expr)
+        for result, expr, nodes in reversed(later[-_NEAR:]) if anchor.op_type in _TRIED else ():
+            identity = self._identity(expr)
             if identity.flavour == "near" and identity.nearest in NEAR_TARGETS:
                 return result, _told(identity, expr, nodes, self._opset)
         return None
+
+    def _identity(self, expr: Expr) -> Identity:
+        """What a formula is or nearly is: that takes as long as many tries, once for each formula."""
+        if too_big(expr):
+            return UNKNOWN
+        if expr not in self._near:
+            self._left -= _COST
+            self._near[expr] = identify(expr) if self._left > 0 else UNKNOWN
+        return self._near[expr]
 
 
 def _operator(node: Any) -> _Gelu | None:

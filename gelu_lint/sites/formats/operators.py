@@ -29,7 +29,7 @@ _CUSTOMARY = (
     *(TANH_CUBIC * SQRT_2_OVER_PI, 2 * TANH_CUBIC * SQRT_2_OVER_PI, 1 / SQRT_2_OVER_PI),
 )
 #: Operators that one formula is made of, one inside the other, and all.
-_DEPTH, _MOST = 40, 200
+_DEPTH, _MOST = 30, 80
 _INPUTS = 8
 
 
@@ -105,6 +105,7 @@ class _Reading:
     def __init__(self, graph: Graph, atom: str) -> None:
         self._graph, self._atom = graph, atom
         self._known: dict[str, Expr | None] = {atom: X}
+        self._failed = False
         self.nodes: list[Any] = []
 
     def value(self, name: str, depth: int) -> Expr | None:
@@ -113,12 +114,14 @@ class _Reading:
         found = self._graph._number(name)
         expr = const(found) if found is not None else None
         node = self._graph.maker(name)
-        if expr is None and node is not None and depth < _DEPTH and len(self._known) < _MOST:
+        bounded = depth < _DEPTH and len(self._known) < _MOST
+        if expr is None and node is not None and bounded and not self._failed:
             self._known[name] = None  # should it lead back to itself
             expr = self._result(node, depth + 1) if node.output and node.output[0] == name else None
             if expr is not None:
                 self.nodes.append(node)
         self._known[name] = expr
+        self._failed = self._failed or expr is None  # then nothing that it goes into is one, either
         return expr
 
     def _result(self, node: Any, depth: int) -> Expr | None:
