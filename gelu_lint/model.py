@@ -527,6 +527,66 @@ class Entry(NamedTuple):
     statement: tuple[int, int]
 
 
+class Default(NamedTuple):
+    """An activation that settings of a class have unless they are given another: the value of ``key``, at ``span``."""
+
+    key: str
+    value: str
+    span: Span
+    statement: tuple[int, int]
+
+
+class Settings(NamedTuple):
+    """A class of settings that a class with a GELU takes.
+
+    name        the class; ``path`` is the file that defines it, "" for the file that it is a fact of
+    pretrained  it derives from the configurations of transformers: a name of an activation means what it does there
+    model_type  the family that it is for, "" where it does not say
+    """
+
+    name: str
+    path: str
+    pretrained: bool
+    model_type: str
+    defaults: tuple[Default, ...]
+
+
+class Taker(NamedTuple):
+    """A class with a GELU, or that mentions classes of its file with one, and what may configure it.
+
+    name    the class, and ``rows`` where it stands
+    makes   classes of this file that it mentions
+    config  the parameter or field that takes its settings, "" where it has none
+    of      the class of these, as its full name (relative ones begin with dots) or, of this file, its name; "" unknown
+    reads   who asks settings for an activation: own (the class, or a function of the file), file (another class) or ""
+    takes   it has a parameter that chooses an activation
+    others  it has other activations, too
+    """
+
+    name: str
+    rows: tuple[int, int]
+    makes: tuple[str, ...]
+    config: str
+    of: str
+    reads: str
+    takes: bool
+    others: bool
+    model_type: str
+
+
+class Load(NamedTuple):
+    """A file of settings that code reads by a literal name, and the class of its file that is given what it holds.
+
+    beside  the name is relative to the file of the code
+    path    the keys of what is given, outermost first
+    """
+
+    file: str
+    beside: bool
+    taker: str
+    path: tuple[str, ...]
+
+
 class FileSummary(NamedTuple):
     """All that rules and fixes may know of one file.
 
@@ -554,6 +614,9 @@ class FileSummary(NamedTuple):
     defs: tuple[Def, ...] = ()
     swaps: tuple[Swap, ...] = ()
     entries: tuple[Entry, ...] = ()
+    takers: tuple[Taker, ...] = ()
+    settings: tuple[Settings, ...] = ()
+    loads: tuple[Load, ...] = ()
     exports: tuple[Export, ...] = ()
 
 

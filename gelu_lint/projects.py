@@ -10,14 +10,16 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from gelu_lint.discover import anchors
 from gelu_lint.half import imports
 from gelu_lint.kinds import kind_of
-from gelu_lint.links import Modules, arrivals
-from gelu_lint.model import Arrival, Context, FileSummary, Finding, Project
+from gelu_lint.links import Modules, arrivals, settled
+from gelu_lint.model import Arrival, Context, FileSummary, Finding, Project, Settings
 from gelu_lint.reach import Reach
 from gelu_lint.registry import all_rules
 from gelu_lint.requirements import option, requirements
 from gelu_lint.runner import Done, Memory, Task, again, codes_for, led_key, project_for, read
 from gelu_lint.screen import passes
 from gelu_lint.source import Unreadable, decode, read_bytes
+from gelu_lint.statements import statements_of
+from gelu_lint.takers import settings_in
 
 #: Projects of so many files are searched for those that hand a model to a function of another file.
 _SMALL = 300
@@ -150,6 +152,22 @@ class _Files:
                 self._read[name] = b""
         return self._read[name]
 
+    def settled(self, path: str, summary: FileSummary) -> FileSummary:
+        """A summary with the classes of settings that other files define for the classes of its file."""
+        if not any(taker.of for taker in summary.takers):
+            return summary
+        return settled(self.names[path], summary, self.modules, self._settings, self._imports)
+
+    def _settings(self, name: str, wanted: str) -> Settings | None:
+        """A class of settings that a file defines."""
+        path = self.paths[name]
+        try:
+            source = decode(path, self._bytes(name))
+        except Unreadable:
+            return None
+        found = settings_in(source.text, source.rows, wanted)
+        return found._replace(path=path) if found is not None else None
+
     def reach(self, name: str) -> Reach | None:
         """What the code of a file may run, None where it is no text."""
         if name not in self._reaches:
@@ -165,7 +183,9 @@ class _Whole:
     def __init__(self, files: _Files, results: Mapping[str, Done]) -> None:
         self._files, self._tasks, self._results = files, files.tasks, results
         self._summaries = {
-            path: done.summary for path in self._tasks if (done := results.get(path)) and done.summary is not None
+            path: files.settled(path, done.summary)
+            for path in self._tasks
+            if (done := results.get(path)) and done.summary is not None
         }
 
     def judged(self, jobs: int, cache: Memory | None) -> Iterator[tuple[str, Done]]:
@@ -194,7 +214,9 @@ class _Whole:
             seen = [s for path, s in sorted(self._summaries.items()) if rule.code in codes_for(self._tasks[path])]
             for finding in rule.across(seen, project) if rule.across is not None and seen else ():
                 if rule.code in codes_for(self._files.task(finding.path)):
-                    found.setdefault(finding.path, []).append(finding)
+                    places = {finding.path, *(path for path, _, _ in finding.related if rule.outranks)}
+                    for path in places & (self._summaries.keys() | {finding.path}):
+                        found.setdefault(path, []).append(finding)
         return found
 
     def _led(self) -> Mapping[str, tuple[Arrival, ...]]:
@@ -230,4 +252,4 @@ def reach_of(name: str, data: bytes) -> Reach | None:
         source = decode(name, data)
     except Unreadable:
         return None
-    return Reach(source.text, source.rows)
+    return Reach(statements_of(source.text, source.rows))

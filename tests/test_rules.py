@@ -16,8 +16,8 @@ from scipy.special import expit, ndtr
 from gelu_lint.engine import judge, summarise
 from gelu_lint.fixer import apply, fix
 from gelu_lint.kinds import kind_of, matters
-from gelu_lint.links import Modules, arrivals
-from gelu_lint.model import Arrival, Finding, Project, Requirement
+from gelu_lint.links import Modules, arrivals, settled
+from gelu_lint.model import Arrival, Finding, Project, Requirement, Settings
 from gelu_lint.options import FLAVOURS_OF_POLICY
 from gelu_lint.projects import reach_of
 from gelu_lint.registry import all_rules, enabled
@@ -25,6 +25,7 @@ from gelu_lint.requirements import requirements
 from gelu_lint.rule import Example, Rule
 from gelu_lint.source import Source
 from gelu_lint.source import decode as decode_bytes
+from gelu_lint.takers import settings_in
 
 RULES = all_rules()
 CODES = enabled(("GEL",), (), ())
@@ -74,14 +75,27 @@ def decode(name: str, text: str) -> Source:
     return decode_bytes(name, data_of(name, text))
 
 
+def found_settings(path: str, text: str, name: str) -> Settings | None:
+    source = decode(path, text)
+    found = settings_in(source.text, source.rows, name)
+    return found._replace(path=path) if found is not None else None
+
+
 def beside(code: str, example: Example) -> tuple[tuple[Arrival, ...], list[Finding] | None]:
     """What the other files of an example have to do with the one that holds ``code``."""
     if not example.beside:
         return (), None
     files = {example.name: code, **dict(example.beside)}
+    modules = Modules(files)
     summaries = {name: summarise(decode(name, text)) for name, text in files.items()}
+    summaries = {
+        name: settled(
+            name, summary, modules, lambda home, wanted: found_settings(home, files[home], wanted), lambda _: ()
+        )
+        for name, summary in summaries.items()
+    }
     contexts = [(name, c._replace(path=name)) for name, summary in summaries.items() for c in summary.contexts]
-    led = arrivals(contexts, Modules(files), lambda name: reach_of(name, files[name].encode()))
+    led = arrivals(contexts, modules, lambda name: reach_of(name, files[name].encode()))
     # What asks for more than most projects have is asked of its own examples alone.
     rules = [rule for rule in RULES if rule.across is not None and (not rule.opt_in or example in rule.examples)]
     seen = [summaries[name] for name in sorted(summaries)]

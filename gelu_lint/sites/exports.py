@@ -80,11 +80,9 @@ class Exports:
         for found in self._found:
             yield from (found.node, found.node.func, found.model, found.asked, found.asked.value)
 
-    def exports(self, draft: Draft, sites: Sequence[Site]) -> Iterator[Export]:
-        """The exports, in source order; ``sites`` are those of the file."""
-        reach = Reach(draft.whole, draft.starts) if self._found else None
+    def exports(self, draft: Draft, sites: Sequence[Site], reach: Reach) -> Iterator[Export]:
+        """The exports, in source order; ``sites`` are those of the file, whose code may run what ``reach`` says."""
         for found in self._found:
-            assert reach is not None
             if found.callee == _METHOD and _LIGHTNING.search(draft.whole) is None:
                 continue
             number, rows = draft.span(found.asked.value), draft.statement(found.node)
