@@ -152,10 +152,11 @@ class Formula(NamedTuple):
 class Site(NamedTuple):
     """One place that claims to be, or turns out to be, a GELU.
 
-    spelling   call, reference, string (a layer is given the name of its activation) (formula, config, graph, module,
-               prose come with their recognisers)
+    spelling   call, reference, string (a layer is given the name of its activation), graph (in an ONNX file) (formula,
+               config, module, prose come with their recognisers)
     form       how it is spelled: call, partial, super; formula, backward; base (of a class), argument, default,
-               attribute, variable, table, element, return, import
+               attribute, variable, table, element, return, import; in a graph operator (one node is the GELU) or chain
+               (several nodes come to one; ``value`` is then the opset)
     key        the name it is given under: keyword, parameter, attribute, table key or variable; "" without one
     consumer   the last name of the call that it is handed to, "" where there is none
     place      what holds it: the form a reference would have there, "" where it is used on the spot
