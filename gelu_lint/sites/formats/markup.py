@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -232,10 +233,10 @@ class _Reader:
                 return 2
             return 1 if over is not None else 0  # a transition, or the border of a table
         below_it = _UNDERLINE.match(below)
-        if below_it is not None and not self._open and not _ITEM.match(line) and not _QUOTE.match(line):
-            if "|" not in line and not line.startswith(("    ", "\t")):
-                self._add_heading(line, 1 if below_it[1][0] == "=" else 2, index, index + 1)
-                return 2
+        plain = not self._open and "|" not in line and not line.startswith(("    ", "\t"))
+        if below_it is not None and plain and not _ITEM.match(line) and not _QUOTE.match(line):
+            self._add_heading(line, 1 if below_it[1][0] == "=" else 2, index, index + 1)
+            return 2
         return 0
 
     def _level(self, style: str) -> int:
@@ -262,7 +263,7 @@ class _Reader:
         """Add a row of a table; returns its text."""
         start = self._rows[index]
         bars = [-1, *(bar.start() for bar in _CELL.finditer(line)), len(line)]
-        cells = [(a + 1, b) for a, b in zip(bars, bars[1:], strict=False)]
+        cells = [(a + 1, b) for a, b in pairwise(bars)]
         if not line[slice(*cells[0])].strip():
             cells = cells[1:]
         if len(cells) > 1 and not line[slice(*cells[-1])].strip():
@@ -281,7 +282,8 @@ class _Reader:
 
     def _close(self) -> None:
         """End the piece that is being read."""
-        text, offsets = "", []
+        text = ""
+        offsets: list[int] = []
         for start, end in self._open:
             plain, places = _plain(self._shown[start:end].rstrip(), start)
             text += (" " if text else "") + plain
@@ -311,4 +313,3 @@ def _plain(text: str, start: int) -> tuple[str, list[int]]:
         kept.append((done, len(text)))
         text, places = "".join(text[a:b] for a, b in kept), [place for a, b in kept for place in places[a:b]]
     return text, places
-

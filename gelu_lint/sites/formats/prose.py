@@ -9,7 +9,6 @@ from itertools import count
 from gelu_lint.model import Directive, Entry, FileSummary, Section, Slot, Span
 from gelu_lint.scan import Comment, Scan
 from gelu_lint.sites.formats.markup import Document, document
-from gelu_lint.sites.formats.statements import statements
 from gelu_lint.source import Source
 from gelu_lint.suppress import directives
 
@@ -27,6 +26,8 @@ def facts(source: Source, summary: FileSummary) -> FileSummary:
 
 
 def _entries(source: Source, found: Document) -> Iterator[Entry]:
+    from gelu_lint.sites.formats.statements import statements  # its patterns take time to compile
+
     group = count(1)
     for piece in found.pieces:
         lowered = piece.text.lower()
@@ -71,10 +72,10 @@ def _sections(source: Source, found: Document) -> Iterator[Section]:
 def _directives(source: Source, found: Document) -> Iterator[Directive]:
     """The directives in comments. One alone on its row is about the next row that holds anything."""
     comments = []
-    for comment in found.comments:
-        row, column = source.position(comment.start)
-        mark, end = ("<!--", "-->") if comment.text.startswith("<!--") else ("..", "")
-        inner = comment.text[len(mark) : len(comment.text) - len(end)]
+    for shown in found.comments:
+        row, column = source.position(shown.start)
+        mark, end = ("<!--", "-->") if shown.text.startswith("<!--") else ("..", "")
+        inner = shown.text[len(mark) : len(shown.text) - len(end)]
         comments.append(Comment(row, column, "#" + " " * (len(mark) - 1) + inner + " " * len(end)))
     scan = Scan(source.rows, (), (), tuple(comments), (), True)
     places = {comment.row: comment for comment in comments}
