@@ -9,10 +9,11 @@ TYPE_CHECKING = False  # the name is enough for type checkers, and importing typ
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: One of these stands in each row that makes code run in fp16; searching them one by one beats a pattern.
-_SWITCHES = (b"fp16", b"precision", b"half")
-_CASTS = (b"float16", b"autocast")
-_NEEDLES = (*_SWITCHES, *_CASTS, b"HalfTensor", b"16-")
+#: In each row that makes code run in fp16 stands one of the first of these, or a 16 and one of the second. Without
+#: torch, and with it, most show by fewer of them.
+_NEEDLES = (b"half", b"autocast", b"HalfTensor"), (b"fp16", b"precision", b"float16", b"16-")
+_SWITCHES = (b"half",), (b"fp16", b"precision")
+_CASTS = (b"half", b"autocast"), (b"fp16", b"precision", b"float16")
 
 #: Words of names that hold a model, and last words of names that hold something about one, or what one gives.
 _MODELS = """
@@ -41,6 +42,7 @@ class _Rows:
     """What a row must hold; most files need none of it, so it is made when the first does."""
 
     def __init__(self) -> None:
+        self.sixteen = re.compile(rb"6(?<=16)")  # six is rare, and a pattern that begins with one character is fast
         half = rb"(?<![b\w])float16\b"
         given = (
             rb"(?:\.to\(|\btype\(|dtype[ \t]*=(?!=)|cast_inputs|import\b|\belse\b|partial"
@@ -67,26 +69,44 @@ class _Rows:
 _rows = functools.cache(_Rows)
 
 
-def spots(data: bytes, needles: tuple[bytes, ...] = _NEEDLES) -> Iterator[int]:
+def spots(data: bytes) -> Iterator[int]:
     """Where in a file a row says that something may run in fp16, or that it does not."""
-    for needle in needles:
-        at = data.find(needle)
-        while at >= 0:
-            end = data.find(b"\n", at)
-            end = end if end >= 0 else len(data)
-            row = data[data.rfind(b"\n", 0, at) + 1 : end]
-            if _rows().says.search(row) is not None and _rows().idle.search(row) is None:
-                yield at
-            at = data.find(needle, end)
+    return (at for at, _ in _said(data, *_NEEDLES))
 
 
 def shows(data: bytes) -> bool:
     """Whether a file may hold what makes code of others run in fp16: the rarest words aside."""
-    for at in spots(data, (*_SWITCHES, *_CASTS) if b"torch" in data else _SWITCHES):
-        end = data.find(b"\n", at)
-        if _rows().off.search(data, data.rfind(b"\n", 0, at) + 1, end if end >= 0 else len(data)) is None:
-            return True
-    return False
+    said = _said(data, *(_CASTS if b"torch" in data else _SWITCHES))
+    return any(_rows().off.search(row) is None for _, row in said)
+
+
+def _said(data: bytes, words: tuple[bytes, ...], numbered: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:
+    """The rows with one of these words, or of those beside a 16, that say something, each with an offset in it."""
+    for at, row in _candidates(data, words, numbered):
+        if _rows().says.search(row) is not None and _rows().idle.search(row) is None:
+            yield at, row
+
+
+def _candidates(data: bytes, words: tuple[bytes, ...], numbered: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:
+    end = 0
+    for found in _rows().sixteen.finditer(data):
+        if found.start() >= end:
+            row, end = _row(data, found.start())
+            if any(word in row for word in numbered):
+                yield found.start(), row
+    for word in words:
+        at = data.find(word)
+        while at >= 0:
+            row, end = _row(data, at)
+            yield at, row
+            at = data.find(word, end)
+
+
+def _row(data: bytes, at: int) -> tuple[bytes, int]:
+    """The row around an offset, and where it ends."""
+    end = data.find(b"\n", at)
+    end = end if end >= 0 else len(data)
+    return data[data.rfind(b"\n", 0, at) + 1 : end], end
 
 
 def imports(data: bytes) -> tuple[str, ...]:

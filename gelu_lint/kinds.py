@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from gelu_lint.screen import passes
 
@@ -19,6 +20,7 @@ _SUFFIXES = {
 }
 #: What a project says of itself, whatever the suffix.
 _README = ("readme", "readme.md", "readme.rst", "readme.txt")
+_REQUIREMENTS = re.compile(r"(?:^|/)requirements[^/]*(?:/[^/]*)?\.txt$")
 _DECLARATIONS = ("pyproject.toml", "setup.cfg", "environment.yml", "environment.yaml")
 
 #: JSON, YAML and TOML files that configure no model, by name or by the end of it.
@@ -44,7 +46,7 @@ def kind_of(path: str) -> str:
     name = os.path.basename(path).lower()
     if name in _README:
         return "prose"
-    if name in _DECLARATIONS or (name.startswith("requirements") and name.endswith(".txt")):
+    if name in _DECLARATIONS or _REQUIREMENTS.search(path.replace(os.sep, "/").lower()):
         return "declarations"
     kind = _SUFFIXES.get(os.path.splitext(name)[1], "python")
     return "other" if kind in CONFIGS and name.endswith(_NO_CONFIG) else kind

@@ -267,6 +267,29 @@ class Arrival(NamedTuple):
     names: tuple[str, ...]
 
 
+class Export(NamedTuple):
+    """A model that is exported to ONNX with a stated opset.
+
+    callee    the canonical public name of what exports; ``written`` is the text in the file
+    opset     the opset, which stands at ``number`` where it is a literal there (``literal``)
+    dynamo    which exporter is asked for: "True", "False", or "" where nothing known is said
+    gelus     where the GELUs of this file stand that are in the model
+    span      the argument that says the opset
+    """
+
+    callee: str
+    written: str
+    opset: int
+    literal: bool
+    number: Span
+    dynamo: str
+    gelus: tuple[Span, ...]
+    span: Span
+    symbol: str
+    guard: str
+    statement: tuple[int, int]
+
+
 class Held(NamedTuple):
     """A GELU that something keeps as an object.
 
@@ -514,6 +537,66 @@ class Section(NamedTuple):
     rows: tuple[int, int]
 
 
+class Default(NamedTuple):
+    """An activation that settings of a class have unless they are given another: the value of ``key``, at ``span``."""
+
+    key: str
+    value: str
+    span: Span
+    statement: tuple[int, int]
+
+
+class Settings(NamedTuple):
+    """A class of settings that a class with a GELU takes.
+
+    name        the class; ``path`` is the file that defines it, "" for the file that it is a fact of
+    pretrained  it derives from the configurations of transformers: a name of an activation means what it does there
+    model_type  the family that it is for, "" where it does not say
+    """
+
+    name: str
+    path: str
+    pretrained: bool
+    model_type: str
+    defaults: tuple[Default, ...]
+
+
+class Taker(NamedTuple):
+    """A class with a GELU, or that mentions classes of its file with one, and what may configure it.
+
+    name    the class, and ``rows`` where it stands
+    makes   classes of this file that it mentions
+    config  the parameter or field that takes its settings, "" where it has none
+    of      the class of these, as its full name (relative ones begin with dots) or, of this file, its name; "" unknown
+    reads   who asks settings for an activation: own (the class, or a function of the file), file (another class) or ""
+    takes   it has a parameter that chooses an activation
+    others  it has other activations, too
+    """
+
+    name: str
+    rows: tuple[int, int]
+    makes: tuple[str, ...]
+    config: str
+    of: str
+    reads: str
+    takes: bool
+    others: bool
+    model_type: str
+
+
+class Load(NamedTuple):
+    """A file of settings that code reads by a literal name, and the class of its file that is given what it holds.
+
+    beside  the name is relative to the file of the code
+    path    the keys of what is given, outermost first
+    """
+
+    file: str
+    beside: bool
+    taker: str
+    path: tuple[str, ...]
+
+
 class FileSummary(NamedTuple):
     """All that rules and fixes may know of one file.
 
@@ -542,18 +625,42 @@ class FileSummary(NamedTuple):
     swaps: tuple[Swap, ...] = ()
     entries: tuple[Entry, ...] = ()
     sections: tuple[Section, ...] = ()
+    takers: tuple[Taker, ...] = ()
+    settings: tuple[Settings, ...] = ()
+    loads: tuple[Load, ...] = ()
+    exports: tuple[Export, ...] = ()
+
+
+class Requirement(NamedTuple):
+    """A place where a project says which versions of a package it takes: floor ≤ version ≤ ceiling, < if ``open``.
+
+    written  the requirement, which stands at ``span``
+    bound    the one clause of it that sets the floor, and no more than that (">=1.8", "^1.8"), which stands at
+             ``bound_span``; "" where there is no such clause
+    """
+
+    path: str
+    written: str
+    span: Span
+    bound: str
+    bound_span: Span
+    floor: tuple[int, ...] | None
+    ceiling: tuple[int, ...] | None
+    open: bool
 
 
 class Project(NamedTuple):
     """What the project decided and declared.
 
     ``anchors`` are the paths of the files that speak for all of it, by name, in a run that sees all of it: README,
-    pyproject.toml, setup.cfg, setup.py.
+    pyproject.toml, setup.cfg, setup.py. ``torch`` are the places that say which versions of torch it takes, in such a
+    run, too.
     """
 
     policy: str = ""
     declared: tuple[tuple[str, tuple[int, ...] | None, tuple[int, ...] | None, bool], ...] = ()
     anchors: tuple[tuple[str, str], ...] = ()
+    torch: tuple[Requirement, ...] = ()
 
     def floor(self, package: str) -> tuple[int, ...] | None:
         """The lowest version of ``package`` that the project accepts, None where it does not say."""

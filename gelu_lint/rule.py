@@ -75,6 +75,7 @@ class Rule(NamedTuple):
     policy     the rule enforces a chosen policy, rather than showing a harm
     opt_in     off unless selected by name
     needs_policy  says nothing where the project has set no policy
+    outranks   codes of rules that are silent where a finding of this one is, or leads to
     late       judges what other rules found (suppressions), so it runs after them
     """
 
@@ -93,6 +94,7 @@ class Rule(NamedTuple):
     needs_policy: bool = False
     project: bool = False
     across: Across | None = None
+    outranks: tuple[str, ...] = ()
 
 
 def report(

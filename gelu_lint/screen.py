@@ -9,6 +9,8 @@ import functools
 import re
 from keyword import kwlist, softkwlist
 
+from gelu_lint.facts.activation_names import unheard
+
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,13 +22,20 @@ NEEDLES = (
     *(".0447", "0.4471", "1.702", "erf(", "erfc("),
 )
 
+_NEEDLES = tuple(needle.encode() for needle in NEEDLES)
 #: The needles by what they have in common: one search instead of two.
 _COMMON = tuple(
-    (common, [needle.encode() for needle in NEEDLES if common in needle.encode()])
-    for common in (b"geglu", b"gaussian", b"447", b"1.702", b"erf(", b"erfc(")
+    (common, [needle for needle in _NEEDLES if common in needle])
+    for common in (b"geglu", b"gaussian", b"erf(", b"erfc(")
 )
+#: What the numbers among them have in common: seven is rare, and a pattern that begins with one character is fast.
+_SEVEN = re.compile(rb"7(?<=447|1\.7)")
+_NUMBERS = [needle for needle in _NEEDLES if _SEVEN.search(needle)]
 _MOST = 300  # needles of one file that are looked at one by one
 _NEAR = 300  # bytes before a needle that show what it is part of
+_FAR = 3_000  # bytes before a setting that show which call it is an argument of
+_BESIDE = (b"fp16", b"float16", b"precision", b"'model_type'", b'"model_type"')
+_WIDE = 100  # bytes before a bracket that show what is called
 
 
 class _Rows:
@@ -38,7 +47,7 @@ class _Rows:
     def __init__(self) -> None:
         from gelu_lint.claims import LEAD
 
-        option = rb"""(?:^|[\s(,{.]) ["']? (?:\w*(?:act|proj)\w*|default) ["']? \s* (?: (?::[^=]*)? = | : ) \s*"""
+        option = rb"""(?:^|[\s(,{.]) ["']? (\w*(?:act|proj)\w*|default) ["']? \s* (?: (?::[^=]*)? = | : ) \s*"""
         keywords = "|".join((*kwlist, *softkwlist, "type", "print", "exec")).lower().encode()
         word = rb"\b(?!(?:%b)\b)[a-z_]\w*" % keywords
         # With no space or bracket between two quotes they are those of one string: strings divide by nothing.
@@ -48,6 +57,12 @@ class _Rows:
         # (hidden_act="gelu",), picks from a table, or is quoted in prose (`"gelu"`).
         self.before = re.compile(rb"(?: %b | ` | \[ ) $" % option, re.VERBOSE)
         self.after = re.compile(rb"\s* (?: [,)}`] (?!\s*=) | \] (?!\s*(?:[:\\]|=(?!=))) | \#.* | $ )", re.VERBOSE)
+        # The key of an option; a table that is asked; a call that makes settings.
+        self.option = re.compile(rb"%b $" % option, re.VERBOSE)
+        self.looked_up = re.compile(rb"act\w*\[$")
+        self.asks = re.compile(rb"(?:act\w*|\bget)[\[(]$|nonlinearity\w*[\"']?\s*[=:]\s*$")
+        self.configures = re.compile(rb"(?<!\w)(\w*config|from_pretrained|for_model|dict)\s*$")
+        self.bracket = re.compile(rb"[()\[\]{}]")
         # A decorator that is not closed yet, or a call that registers: there any string may be a name.
         self.registers = re.compile(rb"regist|@[\w.]+\([^()]*$")
         # A key of a table that holds but data under it ("gelu": {); what goes by "gelu_accurate" has two meanings.
@@ -74,38 +89,57 @@ def _rows() -> _Rows:
 
 
 def passes(data: bytes) -> bool:
-    """Whether a file with these bytes may hold a site, a use or a directive of ours."""
+    """Whether a file with these bytes may hold a site, a use, a setting or a directive of ours."""
     lowered = data.lower()
     named = b"gel" in lowered  # the names, and the codes and the name of ours that directives have
     found = _found(lowered, named)
-    if found and not _elsewhere(lowered, _marks(lowered, found)):
+    if found and not _elsewhere(lowered, _marks(data, lowered, found)):
         return True
     directed = named and (b"noqa" in lowered or b"gelu-lint" in lowered)
     return directed and re.search(rb"(?:noqa|gelu-lint).*\bgel", lowered) is not None
 
 
-def marks(lowered: bytes) -> Iterator[int]:
-    """Where in lower-case bytes a needle stands that may matter: not in a comment row, nor in an idle string."""
-    return _marks(lowered, _found(lowered, True))
+def marks(data: bytes) -> Iterator[int]:
+    """Where a needle stands that may matter: not in a comment row, nor in an idle string."""
+    lowered = data.lower()
+    return _marks(data, lowered, _found(lowered, True))
+
+
+def settings(data: bytes) -> Iterator[int]:
+    """Where a string stands that names a GELU and may be the value of an option, or what a table is asked for."""
+    lowered, rows = data.lower(), _rows()
+    for needle in (b"gelu", b"geglu"):
+        at = lowered.find(needle)
+        while at >= 0:
+            start, end = lowered.rfind(b"\n", 0, at) + 1, lowered.find(b"\n", at)
+            row = lowered[start : end if end >= 0 else len(lowered)]
+            opened = rows.opened.search(row[: at - start])
+            if opened is not None:
+                above = row[: opened.start()]
+                if not above.strip() or rows.option.search(above) is not None or rows.asks.search(above) is not None:
+                    yield at
+            at = lowered.find(needle, at + len(needle))
 
 
 def _found(lowered: bytes, named: bool) -> list[bytes]:
     likely = [needle for common, needles in _COMMON if common in lowered for needle in needles]
-    return [needle for needle in ([b"gelu", *likely] if named else likely) if needle in lowered]
+    likely += _NUMBERS if _SEVEN.search(lowered) is not None else []
+    likely += [b"gelu"] if named else []
+    return [needle for needle in _NEEDLES if needle in likely and needle in lowered] if likely else []
 
 
-def _marks(lowered: bytes, needles: list[bytes]) -> Iterator[int]:
+def _marks(data: bytes, lowered: bytes, needles: list[bytes]) -> Iterator[int]:
     count = 0
     for needle in needles:
         at = lowered.find(needle)
         while at >= 0:
             count += 1
-            if count > _MOST or not _idle(lowered, at, len(needle)):
+            if count > _MOST or not _idle(data, lowered, at, len(needle)):
                 yield at
             at = lowered.find(needle, at + len(needle))
 
 
-def _idle(lowered: bytes, at: int, length: int) -> bool:
+def _idle(data: bytes, lowered: bytes, at: int, length: int) -> bool:
     """Whether the needle at an offset says nothing: in a comment, in a string that no rule reads, in prose."""
     here = at
     start, end = lowered.rfind(b"\n", 0, at) + 1, lowered.find(b"\n", at)
@@ -139,6 +173,8 @@ def _idle(lowered: bytes, at: int, length: int) -> bool:
         return False
     if said == b"gelu" and _given(rows, above, below) and _layered(lowered):
         return False
+    if _sets(rows, data, lowered, here - len(opened[2]), said, above):
+        return False
     return rows.registers.search(lowered, max(0, here - _NEAR), here) is None
 
 
@@ -150,6 +186,46 @@ def _given(rows: _Rows, above: bytes, below: bytes) -> bool:
     if found[2] is None and found[1] in (b"activation", b"recurrent_activation"):
         return True
     return not above[: found.start(1)].strip() and not below.lstrip().startswith((b",", b")"))
+
+
+def _sets(rows: _Rows, data: bytes, lowered: bytes, at: int, said: bytes, above: bytes) -> bool:
+    """Whether the idle string at an offset is a setting that a rule may speak of: a name that hardly any table knows,
+    what a model is configured with by a call, or with half precision beside it."""
+    option = rows.option.search(above)
+    key = option[1].decode("latin-1") if option is not None else ""
+    if option is None and rows.looked_up.search(above) is None:
+        return False
+    if unheard(key, data[at : at + len(said)].decode("latin-1")):
+        return True
+    if said != b"gelu" and key.endswith("activation") and _layered(lowered):
+        return True
+    for holder in _holders(rows, lowered, at):
+        if _beside(lowered) if holder in (b"{", b"dict") else b"transformers" in lowered:
+            return True
+    return False
+
+
+def _holders(rows: _Rows, lowered: bytes, at: int) -> Iterator[bytes]:
+    """What holds an offset, nearest first: braces, and the names of calls that make settings."""
+    depth = 0
+    above = lowered[max(0, at - _FAR) : at]
+    for found in reversed([*rows.bracket.finditer(above)]):
+        if found[0] in b")]}":
+            depth += 1
+        elif depth:
+            depth -= 1
+        elif found[0] == b"{":
+            yield b"{"
+        elif found[0] == b"(":
+            called = rows.configures.search(above, max(0, found.start() - _WIDE), found.start())
+            if called is not None:
+                yield called[1]
+
+
+@functools.lru_cache(maxsize=1)
+def _beside(lowered: bytes) -> bool:
+    """Whether a file has words that may stand beside the name of an activation and make it wrong."""
+    return any(word in lowered for word in _BESIDE)
 
 
 @functools.lru_cache(maxsize=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from gelu_lint.claims import WIDTHS, backward, chooses, claim, claim_of_text, one_way, says_glu
 from gelu_lint.cut import (
@@ -25,11 +25,14 @@ from gelu_lint.cut import (
     worth_following,
 )
 from gelu_lint.facts import devices
+from gelu_lint.facts.activation_names import unheard
+from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.half import spots
-from gelu_lint.lines import FIELDS, SILENT, WORD, Lines, code, loads, members, targets, words
+from gelu_lint.lines import FIELDS, SILENT, WORD, code, loads, members, targets, words
 from gelu_lint.outline import Part, defined
-from gelu_lint.scan import Logical, Scan, Statement, scan
-from gelu_lint.screen import NEEDLES, marks
+from gelu_lint.scan import Logical, Scan
+from gelu_lint.screen import NEEDLES, marks, settings
+from gelu_lint.statements import PATCHES, Statements
 
 #: Up to so many lines a function or class that is only referred to may be what computes an activation.
 _SHORT = 20
@@ -52,12 +55,13 @@ _AS = re.compile(r"\bas\s+(\w+)")
 _ASSIGNED = re.compile(r"(?<![\w.])(\w+)[\s\\)\]]*=(?!=)")
 #: A dotted name, and what it is the first argument of.
 _DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.]*)")
+#: What a class says of its family and of its activations, and the words of what holds the name of one.
+_SETTING = re.compile(rf"\s*(?:model_type|{'|'.join(sorted(ACTIVATION_KEYS))})\s*[:=]")
+_KEY = re.compile(r"act|nonlin|proj")
 #: So many names are looked for in the text one by one.
 _FEW = 8
 _ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
 _TOP = re.compile(r"(?:from|import)\s+(\w+)")
-#: Calls that set an attribute of what they are given.
-_PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
 #: Calls that keep a GELU that they are given under a name, or decide what becomes of one.
 _KEEPS = re.compile(
     r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\bsave\(|\bjit\.(?:script|trace)\(|\bweights_only\b|"
@@ -67,6 +71,8 @@ _KEPT = ("TransformerEncoderLayer", "Transformer(", "torch.save", "torch import 
 #: Each row in which _KEEPS or _DRAWS finds something has one of these.
 _KEEPING = ("Transformer", "set_fastpath", "save(", "jit.", "weights_only", "safe_", "enable_unsafe")
 _DRAWING = ("rand", "ernoulli", "uniform", "inomial")
+#: The argument by which an export to ONNX says what the graph may hold.
+_EXPORTS = "opset_version"
 _JIT = re.compile(r"\bjit\.script\b|\bjit\.trace\((?!\))|\bjit import\b")
 _SCRIPTED = re.compile(r"@(?:torch\.)?(?:jit\.)?script\b")
 #: Expressions that a GELU is handed on by, under the name that they are bound to.
@@ -100,16 +106,16 @@ _SWITCH = re.compile(
     re.IGNORECASE,
 )
 _OF_NAME = re.compile(r"\(\s*([^\W\d]\w*)\s*[,)]")
-_GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
 
 
 class Selection:
     """Chooses the lines of one text."""
 
-    def __init__(self, text: str, rows: Sequence[int], parts: list[Part], small: int) -> None:
-        self._text, self._rows, self.parts = text, rows, parts
-        self._ends = (*rows, len(text))
-        self._starts = [part.start for part in parts]
+    def __init__(self, statements: Statements, small: int) -> None:
+        self.statements = statements
+        self._text, self._rows, self._parts = statements.text, statements.rows, statements.parts
+        self._ends = statements.ends
+        self._starts = [part.start for part in self._parts]
         self._cuts: dict[int, Cut] = {}
         self._faint: dict[int, set[str]] = {}  # functions and classes that only hold a name
         self._followed: set[tuple[int, int, str, int]] = set()
@@ -120,34 +126,34 @@ class Selection:
         self._words: dict[str, list[int]] | None = None  # where each word stands, once many are asked for
         self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
         self._queue: list[tuple[Cut, int, int]] = []  # lines whose names are to be followed
-        self._binders: dict[str, list[int]] | None = None
-        self._small = len(rows) <= small
+        self._small = len(self._rows) <= small
         self._scripts = self._hands = self._draws = False  # what the text has: see _HANDS, _DRAWS
         self.unsure = self.unmarked = False
         self._select()
 
     def _select(self) -> None:
         latin = self._text.encode("latin-1", "replace")
-        self._marks = [(at, "", False) for at in marks(latin.lower())]
+        self._marks = [(at, "", False) for at in marks(latin)]
         halves = [*spots(latin)]
         self.unmarked = not self._marks
         if self.unmarked:
             for at in halves:
                 self._half(at)
             self._drain()
-            if self._cuts:
+            if any(cut.kept for cut in self._cuts.values()):
                 self._imports()
             return
         if "ndtr(" in self._text or "norm.cdf(" in self._text:
             self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
-        scripts = any(word in self._text for word in ("jit.script", "jit.trace(", "jit import"))
-        self._scripts = scripts and _JIT.search(self._text) is not None
+        self._scripts = bool(_in_rows(self._text, ("jit",), _JIT))
         by_torch = self._scripts or ("torch" in self._text and any(word in self._text for word in _KEPT))
         if by_torch or "keras" in self._text:
             self._hands = self._scripts or "keras" in self._text
             marked = by_torch or "safe_" in self._text or "unsafe_" in self._text
             kept = _in_rows(self._text, _KEEPING, _KEEPS) if marked else ()
             self._marks += [(found.start(), found[0], False) for found in kept]
+        if _EXPORTS in self._text:
+            self._marks += [(found.start(), _EXPORTS, False) for found in re.finditer(rf"\b{_EXPORTS}\b", self._text)]
         self._draws = any(word in self._text for word in _DRAWING)
         self._marks.reverse()
         self._drain()
@@ -157,9 +163,36 @@ class Selection:
             self._drawn()
         for at in halves:
             self._half(at)
+        for at in settings(latin):
+            self._setting(at)
         self._drain()
         if self._cuts:
             self._imports()
+
+    def _setting(self, at: int) -> None:
+        """Keep the line of a string that sets an activation, what its class is, and what reads a rare name."""
+        place = self._place(at)
+        if place is None:
+            return
+        cut, i = place
+        lines, text = cut.lines, cut.lines.text(i)
+        inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
+        quiet = self._quiet(cut, i, text, inside)
+        alone = _ALONE.match(text)
+        if quiet.startswith("#") or (alone is not None and alone.end() == len(text)):
+            return
+        self._keep(cut, i, LIGHT)
+        for owner in lines.enclosing(i, classes=True):
+            self._keep(cut, owner, LIGHT)
+            for j in lines.below(owner):
+                if lines.scopes[j] == owner and _SETTING.match(lines.text(j)):
+                    self._keep(cut, j, HEADER)
+        keys = {word for word in WORD.findall(text) if _KEY.search(word)} if unheard("", quiet.strip("\"'")) else ()
+        for key in keys:
+            for other in _spots(self._text, key):
+                place = self._place(other)
+                if place is not None and any(mark in place[0].lines.text(place[1]) for mark in "(["):
+                    self._keep(*place, LIGHT)
 
     def _half(self, at: int) -> None:
         """Keep the line of an offset, which may make code run in half precision."""
@@ -169,7 +202,9 @@ class Selection:
         cut, i = place
         text = cut.lines.text(i)
         alone = _ALONE.match(text)
-        if alone is None or alone.end() < len(text):
+        if alone is not None and alone.end() == len(text):
+            return
+        if "\n" not in self._quiet(cut, i, text, at - self._start(cut, i)):  # a string of several rows is no code
             self._keep(cut, i, NEAR)
             self._give(cut, i, text, False)
 
@@ -191,7 +226,7 @@ class Selection:
         drawing: dict[tuple[int, int], tuple[Cut, list[int]]] = {}
         for found in _in_rows(self._text, _DRAWING, _DRAWS):
             p = bisect_right(self._starts, found.start()) - 1
-            helps = p >= 0 and p not in self._cuts and self.parts[p].kind == "def"
+            helps = p >= 0 and p not in self._cuts and self._parts[p].kind == "def"
             place = self._place(found.start()) if p in self._cuts or helps else None
             if place is None:
                 continue
@@ -263,12 +298,14 @@ class Selection:
     def _cut(self, p: int) -> Cut:
         cut = self._cuts.get(p)
         if cut is None:
-            part = self.parts[p]
-            scanned = _scan_import(self._text, part) or scan(self._text[part.start : part.end])
+            scanned = self.statements.scan(p)
             self.unsure = self.unsure or not scanned.sure or len(scanned.statements) > 1
-            lines = Lines(self._text, self._ends, scanned.logical, part.row - 1)
-            cut = self._cuts[p] = Cut(scanned, lines, part.row - 1)
+            cut = self._cuts[p] = Cut(scanned, self.statements.lines(p), self._parts[p].row - 1)
         return cut
+
+    def _start(self, cut: Cut, i: int) -> int:
+        """The offset of a line."""
+        return self._rows[cut.lines.logical[i].row + cut.shift - 1]
 
     # What a needle means where it stands
 
@@ -280,7 +317,7 @@ class Selection:
         cut, i = place
         lines = cut.lines
         text = lines.text(i)
-        inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
+        inside = at - self._start(cut, i)
         quiet = self._quiet(cut, i, text, inside)
         if quiet and not quiet.startswith("#") and self._has_fields(cut, i, text):
             quiet = ""  # code may stand in fields of strings
@@ -320,7 +357,7 @@ class Selection:
         else:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
             light = light or (bool(quiet) and _OPTION.search(text[:inside]) is not None)
-            full = _KEEPS.match(word) or (light and _REPLACED.search(text))
+            full = word == _EXPORTS or _KEEPS.match(word) or (light and _REPLACED.search(text))
             self._keep(cut, i, FULL if full else LIGHT if light else SEED)
             if quiet and light and "__init__(" in text:  # what a base is given counts where its methods run
                 for owner in lines.enclosing(i, classes=True):
@@ -487,9 +524,7 @@ class Selection:
                 if here:
                     break
             else:
-                if self._binders is None:
-                    self._binders = self._index()
-                parts = [self.parts[p] for p in self._binders.get(name, ())]
+                parts = [self._parts[p] for p in self.statements.binders.get(name, ())]
                 simple = [self._text[part.start : part.end] for part in parts if part.kind in ("simple", "compound")]
                 if any(devices.ASKS.search(text) for text in simple):
                     self._want(name, FULL)
@@ -499,8 +534,10 @@ class Selection:
         if not name or name in self._made or not any(chooses(word) == "activation" for word in WORD.findall(header)):
             return
         self._made.add(name)
-        for found in re.finditer(rf"(?<![\w.]){re.escape(name)}\b", self._text):
-            place = self._place(found.start())
+        for at in self._all(name):
+            part = self._parts[max(bisect_right(self._starts, at) - 1, 0)]
+            in_class = self._text.find("class", part.start, at) >= 0
+            place = self._place(at) if in_class and self._text[at - 1 : at] != "." else None
             if place is None:
                 continue
             cut, i = place
@@ -653,7 +690,7 @@ class Selection:
 
     def _places(self, cut: Cut, i: int, name: str) -> list[int]:
         """Where a name stands in a line."""
-        start = self._rows[cut.lines.logical[i].row + cut.shift - 1]
+        start = self._start(cut, i)
         return [start + found.start() for found in re.finditer(rf"\b{re.escape(name)}\b", cut.lines.text(i))]
 
     def _whole(self, cut: Cut, header: int, level: int = SEED) -> None:
@@ -690,7 +727,8 @@ class Selection:
                     last = lines.below(around)[-1]
                     if lines.logical[last].word == "return" and lines.parents[last] == around:
                         waiting.append((last, HEADER))
-            if before < 0 and (lines.logical[i].word in _TESTS or (level > HEADER and _TERNARY.search(lines.text(i)))):
+            tests = before < 0 and not self.unmarked  # without a GELU nobody asks for choices
+            if tests and (lines.logical[i].word in _TESTS or (level > HEADER and _TERNARY.search(lines.text(i)))):
                 self._asked(cut, i)
             if level > HEADER:
                 self._queue.append((cut, i, level))
@@ -816,10 +854,8 @@ class Selection:
         if self._wanted.get(key, -1) >= level:
             return
         self._wanted[key] = level
-        if self._binders is None:
-            self._binders = self._index()
-        for p in self._binders.get(name, ()):
-            part = self.parts[p]
+        for p in self.statements.binders.get(name, ()):
+            part = self._parts[p]
             if member and part.kind != "simple":
                 continue
             own = part.kind in ("def", "class") and defined(self._text[part.start : part.end]) == name
@@ -838,7 +874,7 @@ class Selection:
                     self._keep(cut, i, HEADER)
             for i in declared:
                 self._keep(cut, i, HEADER)
-            if part.kind == "simple" and (cut.lines.bindings[1] or _PATCHES.search(cut.lines.text(0))):
+            if part.kind == "simple" and (cut.lines.bindings[1] or PATCHES.search(cut.lines.text(0))):
                 self._keep(cut, 0, min(level, FULL))
 
     def _picks(self, part: Part) -> bool:
@@ -846,18 +882,10 @@ class Selection:
         text = self._text[part.start : part.end]
         return part.kind == "def" and text.count("\n") <= 2 * _SHORT and VALUES.search(text) is not None
 
-    def _index(self) -> dict[str, list[int]]:
-        """The parts that may bind a name at the top level, by name."""
-        found: dict[str, list[int]] = {}
-        for p, part in enumerate(self.parts):
-            for name in _part_binds(self._text[part.start : part.end], part.kind):
-                found.setdefault(name, []).append(p)
-        return found
-
     def _imports(self) -> None:
         """Keep imports of whatever a fix may use, and those that bind any name."""
         known = _packages()
-        for p, part in enumerate(self.parts):
+        for p, part in enumerate(self._parts):
             text = self._text[part.start : part.end]
             if part.kind == "import":
                 found = _TOP.match(text)
@@ -872,7 +900,7 @@ class Selection:
         """The parts that something is left of."""
         found: list[Piece] = []
         for p in sorted({*self._cuts, *self._faint}):
-            part, cut = self.parts[p], self._cuts.get(p)
+            part, cut = self._parts[p], self._cuts.get(p)
             text = self._text[part.start : part.end]
             names = self._faint.get(p, set())
             if cut is not None and (cut.kept or cut.faint):
@@ -930,9 +958,11 @@ def _is_def(cut: Cut, i: int) -> bool:
     return bool(cut.lines.defines(i)) and cut.lines.logical[i].word != "class"
 
 
+@lru_cache(maxsize=4096)
 def _needle_in(name: str) -> bool:
     """Whether a name says for itself what it stands for."""
-    return any(needle in name.lower() for needle in NEEDLES)
+    lowered = name.lower()
+    return any(needle in lowered for needle in NEEDLES)
 
 
 def _identifier(text: str, at: int) -> str:
@@ -953,41 +983,6 @@ def _used(plain: str, name: str) -> bool:
         if not found[2] and (not owner or owner in ("self.", "cls.")):
             return False
     return True
-
-
-def _scan_import(text: str, part: Part) -> Scan | None:
-    """The scan of an import that stands on one row, where there is nothing to find out."""
-    end = text.find("\n", part.start)
-    row = text[part.start : end if end >= 0 else len(text)]
-    if part.kind != "import" or any(mark in row for mark in "(;#\\"):
-        return None
-    line = Logical(1, 1, 0, "from" if row.startswith("from") else "import", "")
-    return Scan((0,), (line,), (Statement(1, 1, "import", (0, 1)),), (), (), True)
-
-
-def _part_binds(text: str, kind: str) -> set[str]:
-    """The names that a statement may bind at the top level."""
-    if kind in ("def", "class"):
-        name = defined(text)
-        if not name:
-            return words(text)
-        names = {name}
-        before = text[: text.find(":\n", text.find(name))]
-        if ":=" in before:
-            names |= words(before)
-        if "global" in text:
-            for found in _GLOBAL.findall(text):
-                names |= words(found)
-        return names
-    if kind == "simple":
-        bound = targets(text)
-        if bound is not None:
-            return bound[0] | bound[1] if not bound[1] else words(text[: text.find("=")])
-        plain = code(text)
-        if ":=" in plain or ";" in plain or plain.startswith(("del", "global")) or _PATCHES.search(plain):
-            return words(plain)
-        return set()
-    return words(text)
 
 
 @cache

@@ -193,6 +193,8 @@ REACHED = {
     ),
     "half": ("model = Mlp(8).half()\n", [4]),
     "half, later": ("model = Mlp(8)\nmodel.half()\n", [4]),
+    "half, or float": ("m = Mlp(8)\nif small:\n    m.half()\nelse:\n    m.float()\n", [4]),
+    "half, and another float": ("m, n = Mlp(8), Other()\nm.half()\nn.float()\n", [4]),
     "half, in a function": ("def load():\n    net = Mlp(8)\n    net = net.half()\n    return net\n", [4]),
     "to": ("model = Mlp(8).to(torch.float16)\n", [4]),
     "to, by keyword": ("model = Mlp(8).to('cuda', dtype=torch.float16)\n", [4]),
@@ -286,6 +288,11 @@ SPARED = {
     ),
     "an inner region that is off": (
         f"def step(x):\n{WITH}with torch.autocast('cuda', enabled=False):\n            return act(x)\n"
+    ),
+    "a model that is but saved in half": "m = Mlp(8)\nm.half()\nsave(m)\nm.float()\n",
+    "a model that is cast back, in a function": (
+        "def export(path):\n    net = Mlp(8)\n    if small:\n        net.half()\n"
+        "        net = net.to(torch.float32)  # again\n"
     ),
     "what a GELU gives is cast": "def f(x):\n    x = x.float()\n    return F.gelu(x, approximate='none').half()\n",
     "another call of the row takes what is cast": (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 #: Keys that hold the name of an activation, in configurations of transformers 5.24.0 and of other libraries.
 ACTIVATION_KEYS = frozenset(
     (
@@ -23,3 +25,23 @@ _HALF_KEYS = (
     *("use_fp16", "fp16_full_eval"),
 )
 KEYS = ACTIVATION_KEYS.union(CLASS_KEYS, _FAMILY_KEYS, _TARGET_KEYS, _HALF_KEYS)
+
+#: Tables, and functions that look into one, by the registry that each is: read in transformers 5.24.0, timm 1.0.31,
+#: diffusers 0.42.1 and keras 3.15.1.
+_TABLES = (
+    ("transformers", ("transformers.activations.",), ("ACT2FN", "ACT2CLS", "get_activation")),
+    ("timm", ("timm.layers.", "timm.models.layers."), ("get_act_layer", "get_act_fn", "create_act_layer")),
+    ("diffusers", ("diffusers.models.activations.",), ("get_activation", "ACT2CLS", "ACTIVATION_FUNCTIONS")),
+    ("torch_encoder", ("torch.nn.modules.transformer.",), ("_get_activation_fn",)),
+    ("keras", ("keras.activations.", "tensorflow.keras.activations.", "tf_keras.activations."), ("get",)),
+)
+
+
+@cache
+def tables() -> dict[str, dict[str, str]]:
+    """The registry that a table is, by its last name and then by its full one."""
+    found: dict[str, dict[str, str]] = {}
+    for registry, modules, names in _TABLES:
+        for name in names:
+            found.setdefault(name, {}).update((module + name, registry) for module in modules)
+    return found

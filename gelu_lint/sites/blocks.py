@@ -137,6 +137,8 @@ class Blocks:
         self._draft = draft
         self._extents: dict[int, tuple[int, int]] = {}  # by id of a node: its header, and the line behind its block
         self._blocks: dict[int, Block] = {}
+        self._lines: dict[int, Line] = {}
+        self._indents: dict[int, int] = {}
 
     @cached_property
     def _rows(self) -> list[int]:
@@ -172,14 +174,19 @@ class Blocks:
         return found
 
     def _indent(self, at: int) -> int:
-        lead = _LEAD.match(self._draft.whole, self._draft.starts[self._draft.statements[at][0] - 1])[0]  # type: ignore[index]
-        return len(lead) if "\t" not in lead and "\f" not in lead else len(lead.rpartition("\f")[2].expandtabs(8))
+        if at not in self._indents:
+            lead = _LEAD.match(self._draft.whole, self._draft.starts[self._draft.statements[at][0] - 1])[0]  # type: ignore[index]
+            plain = "\t" not in lead and "\f" not in lead
+            self._indents[at] = len(lead if plain else lead.rpartition("\f")[2].expandtabs(8))
+        return self._indents[at]
 
     def _line(self, at: int) -> Line:
-        row, end_row = self._draft.statements[at]
-        end = self._draft.starts[end_row] if end_row < len(self._draft.starts) else len(self._draft.whole)
-        text = self._draft.whole[self._draft.starts[row - 1] : end]
-        return Line(row, self._indent(at), text, code(text))
+        if at not in self._lines:
+            row, end_row = self._draft.statements[at]
+            end = self._draft.starts[end_row] if end_row < len(self._draft.starts) else len(self._draft.whole)
+            text = self._draft.whole[self._draft.starts[row - 1] : end]
+            self._lines[at] = Line(row, self._indent(at), text, code(text))
+        return self._lines[at]
 
     def read_elsewhere(self, block: Block, name: str, owner: str) -> bool:
         """Whether the file outside a class may read an attribute of its objects."""

@@ -5,6 +5,7 @@ bfloat16 has the range of float32 and is never meant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -59,6 +60,11 @@ _BLOCK, _MODEL, _INPUT, _TENSOR, _SWITCH = "block", "model", "input", "tensor", 
 #: Names of names, and bindings of one name, that are followed to a value.
 _DEPTH, _MANY = 4, 5
 _LONG = 80  # characters of a context that are quoted
+#: A model that is cast in place, and a statement that casts one back.
+_CAST = re.compile(r"([\w.]+)\.half\(\)")
+_BACK = re.compile(
+    r"\s*(?:[\w.]+\s*=\s*)?([\w.]+)\.(?:float\(\)|to\((?:dtype\s*=\s*)?torch\.float(?:32)?\))\s*(?:#.*)?$"
+)
 _OFF = "off"  # autocast that is switched off, or of bfloat16
 _AUTOCAST = ".autocast"
 
@@ -252,6 +258,8 @@ class Halves:
             if found.detail == _OFF:
                 continue
             span, rows = draft.span(found.node), draft.statement(found.node)
+            if found.how == _MODEL and _lifted(found.node, draft, reach):
+                continue
             text = " ".join(draft.text(found.node).split())
             text = text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
             told = {
@@ -265,6 +273,15 @@ class Halves:
                 told = reach.run_by(rows[0], found.taker)
             if found.how != _TENSOR or told.rows or told.leads:
                 yield Context(found.detail, "", text, span, found.symbol, rows, *told)
+
+
+def _lifted(node: CSTNode, draft: Draft, reach: Reach) -> bool:
+    """Whether a model that ``.half()`` casts in place is cast back later in its scope, as where it is but saved."""
+    cast = _CAST.fullmatch(draft.text(node))
+    if cast is None:
+        return False
+    lines = reach.after(draft.statement(node)[0])
+    return any((back := _BACK.match(line)) is not None and back[1] == cast[1] for line in lines)
 
 
 def _enabled(node: CSTNode | None) -> bool:

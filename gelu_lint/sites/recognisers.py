@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gelu_lint.model import Arrival, Context, FileSummary
+from gelu_lint.model import Arrival, Context, FileSummary, Site, Swap
 from gelu_lint.reach import Reach
 from gelu_lint.sites.absent import Absences
 from gelu_lint.sites.backwards import Backwards
@@ -13,6 +13,7 @@ from gelu_lint.sites.calls import Calls
 from gelu_lint.sites.choices import Choices
 from gelu_lint.sites.defs import Defs
 from gelu_lint.sites.draft import Draft
+from gelu_lint.sites.exports import Exports
 from gelu_lint.sites.formulas import Formulas
 from gelu_lint.sites.fused import Fused
 from gelu_lint.sites.gates import Gates
@@ -21,9 +22,11 @@ from gelu_lint.sites.impostors import Impostors
 from gelu_lint.sites.keeps import Keeps
 from gelu_lint.sites.layers import Layers
 from gelu_lint.sites.masks import Masks
+from gelu_lint.sites.settings import Settings
 from gelu_lint.sites.swaps import Swaps
 from gelu_lint.sites.tables import Tables
 from gelu_lint.sites.tails import Tails
+from gelu_lint.takers import found_in
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import CSTNode
 from gelu_lint.tree.walk import Walk
@@ -42,25 +45,32 @@ class Recognisers:
         self._fused, self._choices = Fused(walk, names), Choices(walk, names, self._calls, self._formulas)
         self._gates = Gates(walk, names, self._calls, self._formulas, self._choices)
         self._defs, self._swaps = Defs(walk, names), Swaps(walk, names)
+        self._exports = Exports(walk, names)
+        self._settings = Settings(walk, names)
         # What builds on other recognisers comes after them, and says nothing where they have found no GELU.
-        rare = tuple(each for each in (self._layers, self._keeps, self._masks) if each.concerns(text))
+        some = (self._layers, self._keeps, self._masks, self._exports)
+        rare = tuple(each for each in some if each.concerns(text))
         self._first: tuple[Any, ...] = (
             *(self._calls, self._absences, self._formulas, self._impostors, self._backwards, self._halves),
             *(self._tails, self._tables, self._fused, self._swaps, *rare),
         )
         self._second: tuple[Any, ...] = (self._choices, self._gates, self._defs)
         self._found = False
-        self.visitors: tuple[Any, ...] = (self._halves,) if unmarked else (*self._first, *self._second)
+        self.visitors: tuple[Any, ...] = (self._halves,) if unmarked else (*self._first, *self._second, self._settings)
 
     def nodes(self) -> list[CSTNode]:
         """The nodes that must be placed before the facts can be told."""
         found = [node for visitor in self.visitors if visitor in self._first for node in visitor.nodes()]
-        self._found = bool(found) and len(self.visitors) > 1
+        if len(self.visitors) == 1:
+            return found
+        self._found = bool(found)
+        found += self._settings.nodes()
         return [*found, *(node for visitor in self._second for node in visitor.nodes())] if self._found else found
 
-    def facts(self, summary: FileSummary, draft: Draft, arrivals: Sequence[Arrival]) -> FileSummary:
-        """``summary`` with all facts; ``arrivals`` are where contexts of other files lead into this one."""
-        contexts = self._contexts(draft, arrivals) if self._halves.kinds() or arrivals else ()
+    def facts(self, summary: FileSummary, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> FileSummary:
+        """``summary`` with all facts: ``arrivals`` are where contexts of other files lead into this one, and ``reach``
+        is what its code may run."""
+        contexts = self._contexts(draft, reach, arrivals) if self._halves.kinds() or arrivals else ()
         if self._first[0] not in self.visitors:
             return summary._replace(contexts=contexts)
         kinds = frozenset(context.kind for context in contexts)
@@ -77,6 +87,7 @@ class Recognisers:
         nodes = (node for part in (self._calls, self._formulas) for node, _ in part.found())
         chosen = [*zip(nodes, (*called, *written), strict=True)]
         swaps = tuple(self._swaps.swaps(draft, sites))
+        taken = found_in(draft.whole, draft.starts, _in_classes(sites, swaps))
         return summary._replace(
             sites=sites,
             uses=tuple(use for part in users for use in part.uses(draft)),
@@ -86,12 +97,22 @@ class Recognisers:
             choices=tuple(self._choices.choices(draft, chosen)) if self._found else (),
             defs=tuple(self._defs.defs(draft, sites, swaps)) if self._found else (),
             swaps=swaps,
+            takers=taken.takers,
+            settings=taken.settings,
+            loads=taken.loads,
+            exports=tuple(self._exports.exports(draft, sites, reach)),
+            entries=tuple(self._settings.entries(draft)) if sites or self._settings.speaks else (),
         )
 
-    def _contexts(self, draft: Draft, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
+    def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
         """What makes code of a file run in fp16: what stands in it, and what leads into it."""
-        reach = Reach(draft.whole, draft.starts)
         self._halves.shield(draft, reach)
         foreign = [(arrival.context, reach.entered(arrival.names)) for arrival in arrivals]
         led = [context._replace(rows=found.rows, made=found.made, leads=()) for context, found in foreign]
         return (*self._halves.contexts(draft, reach), *led)
+
+
+def _in_classes(sites: Sequence[Site], swaps: Sequence[Swap]) -> list[int]:
+    """The rows at which a class may compute a GELU that it has not been asked for by name."""
+    known = [site.span.row for site in sites if "." in site.symbol and site.flavour in ("erf", "tanh", "quick")]
+    return sorted((*known, *(swap.span.row for swap in swaps if swap.kind == "helper")))
