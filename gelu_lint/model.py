@@ -499,7 +499,7 @@ class Entry(NamedTuple):
                 heading above a statement)
     path        the keys (and places in lists, from 0) that lead to the mapping it stands in, outermost first
     value       its value, where that is a literal (``literal``)
-    flavour     what a statement in prose says that the GELU is, "" elsewhere
+    flavour     what a statement in prose says that the GELU is, "" where it says GELU and no more, and elsewhere
     group       the mapping that it stands in, by a number: entries of one mapping have the same
     registry    the table that the value is looked up in, "" where that is not known
     model_type  what the mapping says of its model family, or what the class that is called is for
@@ -527,6 +527,17 @@ class Entry(NamedTuple):
     symbol: str
     statement: tuple[int, int]
     slot: Slot | None = None
+
+
+class Section(NamedTuple):
+    """A section of a README that is about the architecture, or (without a ``title``) all of the README.
+
+    ``slot`` is where a paragraph can be added to it, ``rows`` are those of its heading (of the first, for all of it).
+    """
+
+    title: str
+    slot: Slot
+    rows: tuple[int, int]
 
 
 class Default(NamedTuple):
@@ -677,6 +688,7 @@ class FileSummary(NamedTuple):
     defs: tuple[Def, ...] = ()
     swaps: tuple[Swap, ...] = ()
     entries: tuple[Entry, ...] = ()
+    sections: tuple[Section, ...] = ()
     takers: tuple[Taker, ...] = ()
     settings: tuple[Settings, ...] = ()
     loads: tuple[Load, ...] = ()

@@ -56,9 +56,10 @@ class Outcome:
 
 class Run:
     """A whole run. ``problems`` are messages about paths that could not be used at all, ``passed_over`` files of kinds
-    that nothing reads yet, ``notes`` what else was left out, which changes no exit code."""
+    that nothing reads yet, ``notes`` what else was left out, which changes no exit code, ``summaries`` the facts of all
+    files that have any."""
 
-    __slots__ = ("files", "notes", "outcomes", "passed_over", "problems", "settings")
+    __slots__ = ("files", "notes", "outcomes", "passed_over", "problems", "settings", "summaries")
 
     def __init__(
         self,
@@ -68,9 +69,10 @@ class Run:
         settings: Settings,
         passed_over: tuple[str, ...] = (),
         notes: tuple[str, ...] = (),
+        summaries: tuple[FileSummary, ...] = (),
     ) -> None:
         self.outcomes, self.files, self.problems = outcomes, files, problems
-        self.settings, self.passed_over, self.notes = settings, passed_over, notes
+        self.settings, self.passed_over, self.notes, self.summaries = settings, passed_over, notes, summaries
 
 
 class Task:
@@ -163,7 +165,8 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
         cache.save()
     outcomes += [done.outcome for done in results.values() if done.outcome is not None]
     outcomes.sort(key=lambda outcome: outcome.path.replace(os.sep, "/"))
-    return Run(tuple(outcomes), len(files), tuple(problems), settings, tuple(other), notes)
+    facts = tuple(done.summary for _, done in sorted(results.items()) if done.summary is not None)
+    return Run(tuple(outcomes), len(files), tuple(problems), settings, tuple(other), notes, facts)
 
 
 def run_text(path: str, data: bytes, overrides: Mapping[str, Any], action: str) -> Run:

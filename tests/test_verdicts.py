@@ -27,6 +27,8 @@ FEWER: dict[str, tuple[int, str]] = {  # code: (rows, why there are no 30)
     "GEL040": (0, "no package masks a GELU; 2,358 files that draw masks of other things were looked through"),
     "GEL023": (0, "opt-in; no package hands such a gate to a logarithm or a ratio in a file with a GELU"),
     "GEL031": (4, _RARE),
+    "GEL501": (0, "opt-in; packages bring no README of their project"),
+    "GEL502": (0, "522 READMEs, descriptions and other texts of packages say nothing of a GELU"),
 }
 
 
