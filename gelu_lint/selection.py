@@ -57,6 +57,13 @@ _DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.
 #: What a class says of its family and of its activations, and the words of what holds the name of one.
 _SETTING = re.compile(rf"\s*(?:model_type|{'|'.join(sorted(ACTIVATION_KEYS))})\s*[:=]")
 _KEY = re.compile(r"act|nonlin|proj")
+#: What may hold settings: a class that is made, a call that makes or takes some, a dict, a table, an object.
+_HOLDS = re.compile(
+    r"\b[A-Z]\w*\(|(?:dict|from_pretrained|for_model|create_model|add_argument|get|\w*act\w*)\(|[{\[]"
+    r"|^\s*\w+\.\w+\s*="
+)
+#: An attribute of something other than self is set to a string.
+_CHANGED = re.compile(r"\s*(?!self\.|cls\.)\w+\.\w+\s*=\s*[\"']")
 #: So many names are looked for in the text one by one.
 _FEW = 8
 _ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
@@ -180,9 +187,13 @@ class Selection:
         alone = _ALONE.match(text)
         if quiet.startswith("#") or (alone is not None and alone.end() == len(text)):
             return
-        self._keep(cut, i, LIGHT)
+        if not lines.defines(i) and not _HOLDS.search(text):
+            inner = lines.scopes[i]
+            if inner < 0 or lines.logical[inner].word != "class":
+                return
+        self._keep(cut, i, FULL if _CHANGED.match(text) else LIGHT)
         for owner in lines.enclosing(i, classes=True):
-            self._keep(cut, owner, LIGHT)
+            self._bases(cut, owner)
             for j in lines.below(owner):
                 if lines.scopes[j] == owner and _SETTING.match(lines.text(j)):
                     self._keep(cut, j, HEADER)
@@ -192,6 +203,17 @@ class Selection:
                 place = self._place(other)
                 if place is not None and any(mark in place[0].lines.text(place[1]) for mark in "(["):
                     self._keep(*place, LIGHT)
+
+    def _bases(self, cut: Cut, owner: int) -> None:
+        """Keep the header of a class, and those of the classes of the file that it derives from."""
+        self._keep(cut, owner, LIGHT)
+        for name in loads(cut.lines.text(owner)) - {cut.lines.defines(owner)}:
+            for at in self._all(name):
+                place = self._place(at)
+                if place is None or place[0].lines.defines(place[1]) != name:
+                    continue
+                if place[0].kept.get(place[1], -1) < LIGHT:
+                    self._bases(*place)
 
     def _half(self, at: int) -> None:
         """Keep the line of an offset, which may make code run in half precision."""
