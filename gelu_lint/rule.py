@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gelu_lint.model import Choice, Entry, FileSummary, Finding, Fix, Project, Site, Span, Use, Value
+from gelu_lint.model import Choice, Entry, Fallback, FileSummary, Finding, Fix, Project, Site, Span, Use, Value
 
 Check = Callable[[FileSummary, Project], Iterable[Finding]]
 #: What a rule says of all files of a project together; each finding names its file.
@@ -98,7 +98,7 @@ class Rule(NamedTuple):
 def report(
     code: str,
     file: FileSummary,
-    at: Site | Use | Choice | Entry,
+    at: Site | Use | Choice | Fallback | Entry,
     message: str,
     severity: str,
     fix: Fix | None = None,

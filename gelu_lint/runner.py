@@ -488,7 +488,7 @@ def _judged(
 ) -> Done:
     """What the rules make of the facts of a file; its text is read again where it is to be shown and not at hand."""
     facts = (summary.sites, summary.uses, summary.swaps, summary.directives, summary.faults, summary.held)
-    if not any((*facts, summary.masks, summary.choices, summary.entries)) and not across:
+    if not any((*facts, summary.masks, summary.fallbacks, summary.entries)) and not across:
         return Done(None, summary=summary)
     from gelu_lint.engine import judge
 

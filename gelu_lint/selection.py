@@ -94,6 +94,13 @@ _DRAWS = re.compile(
 _OPTION = re.compile(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
 #: A test that may be for part of a name.
 _BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|split|partition|fnmatch\w*)\(")
+#: Tests for the name of something, and look-ups with a default.
+_BY_NAME = re.compile(
+    r"(?:[=!]=|\bin\b)\s*[\[({]?\s*[\"']|[\"']\s*(?:==|in\b)|startswith|\bcase\b|\bin\s+\w+\s*:|\[|getattr"
+)
+_IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
+_WARNS = re.compile(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
+_GETS = re.compile(r"(\w+)(?:\.get\(|\[)")
 _IN_ARM = ("if", "elif", "else", "try", "except", "case")
 _TESTS = ("if", "elif", "match", "case", "while")
 _TERNARY = re.compile(r"\bif\b")
@@ -386,7 +393,55 @@ class Selection:
         if not quiet and cut.kept.get(i, HEADER) > HEADER:
             self._gates(cut, i, text)
         self._choices(cut, i)
+        self._falls(cut, i, text)
         self._give(cut, i, text, formula)
+
+    def _falls(self, cut: Cut, i: int, text: str) -> None:
+        """Keep all arms of the tests for names of activations around a line, and what is taken where none holds."""
+        lines = cut.lines
+        if not lines.defines(i):
+            self._defaulted(cut, i, text)
+        at = i
+        while at >= 0 and not lines.defines(at):
+            around = lines.parents[at]
+            beside = (
+                [j for j in lines.below(around) if lines.parents[j] == around] if around >= 0 else range(len(lines))
+            )
+            here = beside.index(at) if at in beside else -1
+            first = last = here
+            while first > 0 and _in_chain(lines, beside[first - 1]):
+                first -= 1
+            while last + 1 < len(beside) and _in_chain(lines, beside[last]):
+                last += 1
+            chain = [beside[k] for k in range(first, last + 1)] if here >= 0 else []
+            if len(chain) > 1 and any(_BY_NAME.search(lines.text(j)) for j in chain):
+                for j in chain:
+                    self._whole(cut, j, LIGHT)
+                self._docstrings(cut, i)
+            at = around
+
+    def _defaulted(self, cut: Cut, i: int, text: str) -> None:
+        """Keep the table that a line looks into with a default, and the lines that look into one that a line binds."""
+        lines = cut.lines
+        for name in _GETS.findall(text):
+            for j in lines.bindings[0].get(name, ()):
+                self._keep(cut, j, LIGHT)
+            for at in self._all(name) if lines.scopes[i] >= 0 else ():
+                place = self._place(at)
+                if place is not None and (targets(place[0].lines.text(place[1])) or ((), ()))[0] == {name}:
+                    self._keep(*place, LIGHT)
+        bound = targets(text) if "{" in text or "dict(" in text else None
+        for name in bound[0] | bound[1] if bound is not None else ():
+            for at in self._all(name):
+                place = self._place(at)
+                if self._text.startswith((".get(", "[", ")"), at + len(name)) and place is not None:
+                    other, j = place
+                    self._keep(other, j, LIGHT)
+                    around = other.lines.parents[j]
+                    if around >= 0 and other.lines.logical[around].word in ("try", "if"):
+                        self._whole(other, around, LIGHT)
+                        for k in other.lines.group(around):
+                            self._whole(other, k, LIGHT)
 
     def _owner(self, cut: Cut, i: int) -> None:
         """Keep what says whether the class around a line is a module, and how it is copied."""
@@ -977,6 +1032,11 @@ def _given(text: str, formula: bool, hands: bool, made: bool) -> set[str]:
     clear = OPAQUE.search(value) is None or TRANSPARENT.search(value) is not None or len(bound[0]) > 1
     clear = clear or formula or (hands and _HANDS.match(value) is not None)
     return bound[0] if clear or (made and _MADE.fullmatch(value.strip())) else set()
+
+
+def _in_chain(lines: Lines, i: int) -> bool:
+    """Whether a line is an arm of a choice, or a warning between one and what is taken else."""
+    return lines.logical[i].word in _IN_CHAIN or _WARNS.match(lines.text(i)) is not None
 
 
 def _is_def(cut: Cut, i: int) -> bool:
