@@ -379,6 +379,30 @@ class Choice(NamedTuple):
     named: bool
 
 
+class Fallback(NamedTuple):
+    """What becomes of the name of an activation that no test and no table knows.
+
+    form      branch, ternary, match, table (a look-up with a default), attribute (getattr with one) or try
+    names     the names that are known, as far as they are told
+    whole     they are all that are known: no test is for part of a name, and no table is beyond the file
+    flavour   what the fallback computes: a flavour, silu, relu, …, identity
+    gelus     the flavours that known names lead to
+    told      who says that it happens: warning, default (that of a parameter), docstring, checked (others are refused
+              before), "" for nobody
+    """
+
+    form: str
+    names: tuple[str, ...]
+    whole: bool
+    flavour: str
+    gelus: tuple[str, ...]
+    told: str
+    written: str
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+
+
 class Directive(NamedTuple):
     """A comment that silences findings.
 
@@ -685,6 +709,7 @@ class FileSummary(NamedTuple):
     held: tuple[Held, ...] = ()
     masks: tuple[Mask, ...] = ()
     choices: tuple[Choice, ...] = ()
+    fallbacks: tuple[Fallback, ...] = ()
     defs: tuple[Def, ...] = ()
     swaps: tuple[Swap, ...] = ()
     entries: tuple[Entry, ...] = ()

@@ -9,6 +9,7 @@ from gelu_lint.model import (
     Choice,
     Comparison,
     Entry,
+    Fallback,
     FileSummary,
     Finding,
     Fix,
@@ -116,7 +117,7 @@ class Rule(NamedTuple):
 def report(
     code: str,
     file: FileSummary,
-    at: Site | Use | Choice | Entry | Comparison | Trial | Loop,
+    at: Site | Use | Choice | Fallback | Entry | Comparison | Trial | Loop,
     message: str,
     severity: str,
     fix: Fix | None = None,

@@ -507,8 +507,8 @@ def _judged(
 ) -> Done:
     """What the rules make of the facts of a file; its text is read again where it is to be shown and not at hand."""
     facts = (summary.sites, summary.uses, summary.swaps, summary.directives, summary.faults, summary.held)
-    rare = (summary.masks, summary.choices, summary.entries, summary.comparisons, summary.trials, across)
-    if not any(facts) and not any(rare):
+    rare = (summary.masks, summary.choices, summary.fallbacks, summary.entries, summary.comparisons, summary.trials)
+    if not any(facts) and not any(rare) and not across:
         return Done(None, summary=summary)
     from gelu_lint.engine import judge
 

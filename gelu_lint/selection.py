@@ -28,7 +28,7 @@ from gelu_lint.cut import (
 from gelu_lint.facts import devices
 from gelu_lint.facts.activation_names import unheard
 from gelu_lint.facts.settings import ACTIVATION_KEYS
-from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, code, loads, members, spots, targets, words
+from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, Lines, code, loads, members, spots, targets, words
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import Logical, Scan
 from gelu_lint.screen import NEEDLES, marks, settings
@@ -56,6 +56,13 @@ _DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.
 #: What a class says of its family and of its activations, and the words of what holds the name of one.
 _SETTING = re.compile(rf"\s*(?:model_type|{'|'.join(sorted(ACTIVATION_KEYS))})\s*[:=]")
 _KEY = re.compile(r"act|nonlin|proj")
+#: What may hold settings: a class that is made, a call that makes or takes some, a dict, a table, an object.
+_HOLDS = re.compile(
+    r"\b[A-Z]\w*\(|(?:dict|from_pretrained|for_model|create_model|add_argument|get|\w*act\w*)\(|[{\[]"
+    r"|^\s*\w+\.\w+\s*="
+)
+#: An attribute of something other than self is set to a string.
+_CHANGED = re.compile(r"\s*(?!self\.|cls\.)\w+\.\w+\s*=\s*[\"']")
 #: So many names are looked for in the text one by one.
 _FEW = 8
 _ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
@@ -86,6 +93,13 @@ _DRAWS = re.compile(
 _OPTION = re.compile(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
 #: A test that may be for part of a name.
 _BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|split|partition|fnmatch\w*)\(")
+#: Tests for the name of something, and look-ups with a default.
+_BY_NAME = re.compile(
+    r"(?:[=!]=|\bin\b)\s*[\[({]?\s*[\"']|[\"']\s*(?:==|in\b)|startswith|\bcase\b|\bin\s+\w+\s*:|\[|getattr"
+)
+_IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
+_WARNS = re.compile(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
+_GETS = re.compile(r"(\w+)(?:\.get\(|\[)")
 _IN_ARM = ("if", "elif", "else", "try", "except", "case")
 _TESTS = ("if", "elif", "match", "case", "while")
 _TERNARY = re.compile(r"\bif\b")
@@ -184,9 +198,13 @@ class Selection:
         alone = ALONE.match(text)
         if quiet.startswith("#") or (alone is not None and alone.end() == len(text)):
             return
-        self._keep(cut, i, LIGHT)
+        if not lines.defines(i) and not _HOLDS.search(text):
+            inner = lines.scopes[i]
+            if inner < 0 or lines.logical[inner].word != "class":
+                return
+        self._keep(cut, i, FULL if _CHANGED.match(text) else LIGHT)
         for owner in lines.enclosing(i, classes=True):
-            self._keep(cut, owner, LIGHT)
+            self._bases(cut, owner)
             for j in lines.below(owner):
                 if lines.scopes[j] == owner and _SETTING.match(lines.text(j)):
                     self._keep(cut, j, HEADER)
@@ -196,6 +214,17 @@ class Selection:
                 place = self._place(other)
                 if place is not None and any(mark in place[0].lines.text(place[1]) for mark in "(["):
                     self._keep(*place, LIGHT)
+
+    def _bases(self, cut: Cut, owner: int) -> None:
+        """Keep the header of a class, and those of the classes of the file that it derives from."""
+        self._keep(cut, owner, LIGHT)
+        for name in loads(cut.lines.text(owner)) - {cut.lines.defines(owner)}:
+            for at in self._all(name):
+                place = self._place(at)
+                if place is None or place[0].lines.defines(place[1]) != name:
+                    continue
+                if place[0].kept.get(place[1], -1) < LIGHT:
+                    self._bases(*place)
 
     def _half(self, at: int) -> None:
         """Keep the line of an offset, which may make code run in half precision."""
@@ -387,7 +416,55 @@ class Selection:
         if not quiet and cut.kept.get(i, HEADER) > HEADER:
             self._gates(cut, i, text)
         self._choices(cut, i)
+        self._falls(cut, i, text)
         self._give(cut, i, text, formula)
+
+    def _falls(self, cut: Cut, i: int, text: str) -> None:
+        """Keep all arms of the tests for names of activations around a line, and what is taken where none holds."""
+        lines = cut.lines
+        if not lines.defines(i):
+            self._defaulted(cut, i, text)
+        at = i
+        while at >= 0 and not lines.defines(at):
+            around = lines.parents[at]
+            beside = (
+                [j for j in lines.below(around) if lines.parents[j] == around] if around >= 0 else range(len(lines))
+            )
+            here = beside.index(at) if at in beside else -1
+            first = last = here
+            while first > 0 and _in_chain(lines, beside[first - 1]):
+                first -= 1
+            while last + 1 < len(beside) and _in_chain(lines, beside[last]):
+                last += 1
+            chain = [beside[k] for k in range(first, last + 1)] if here >= 0 else []
+            if len(chain) > 1 and any(_BY_NAME.search(lines.text(j)) for j in chain):
+                for j in chain:
+                    self._whole(cut, j, LIGHT)
+                self._docstrings(cut, i)
+            at = around
+
+    def _defaulted(self, cut: Cut, i: int, text: str) -> None:
+        """Keep the table that a line looks into with a default, and the lines that look into one that a line binds."""
+        lines = cut.lines
+        for name in _GETS.findall(text):
+            for j in lines.bindings[0].get(name, ()):
+                self._keep(cut, j, LIGHT)
+            for at in self._all(name) if lines.scopes[i] >= 0 else ():
+                place = self._place(at)
+                if place is not None and (targets(place[0].lines.text(place[1])) or ((), ()))[0] == {name}:
+                    self._keep(*place, LIGHT)
+        bound = targets(text) if "{" in text or "dict(" in text else None
+        for name in bound[0] | bound[1] if bound is not None else ():
+            for at in self._all(name):
+                place = self._place(at)
+                if self._text.startswith((".get(", "[", ")"), at + len(name)) and place is not None:
+                    other, j = place
+                    self._keep(other, j, LIGHT)
+                    around = other.lines.parents[j]
+                    if around >= 0 and other.lines.logical[around].word in ("try", "if"):
+                        self._whole(other, around, LIGHT)
+                        for k in other.lines.group(around):
+                            self._whole(other, k, LIGHT)
 
     def _owner(self, cut: Cut, i: int) -> None:
         """Keep what says whether the class around a line is a module, and how it is copied."""
@@ -956,6 +1033,11 @@ def _given(text: str, formula: bool, hands: bool, made: bool) -> set[str]:
     clear = OPAQUE.search(value) is None or TRANSPARENT.search(value) is not None or len(bound[0]) > 1
     clear = clear or formula or (hands and _HANDS.match(value) is not None)
     return bound[0] if clear or (made and _MADE.fullmatch(value.strip())) else set()
+
+
+def _in_chain(lines: Lines, i: int) -> bool:
+    """Whether a line is an arm of a choice, or a warning between one and what is taken else."""
+    return lines.logical[i].word in _IN_CHAIN or _WARNS.match(lines.text(i)) is not None
 
 
 def _is_def(cut: Cut, i: int) -> bool:

@@ -15,6 +15,7 @@ from gelu_lint.sites.compares import Compares
 from gelu_lint.sites.defs import Defs
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.exports import Exports
+from gelu_lint.sites.fallbacks import Fallbacks
 from gelu_lint.sites.formulas import Formulas
 from gelu_lint.sites.fused import Fused
 from gelu_lint.sites.gates import Gates
@@ -46,6 +47,7 @@ class Recognisers:
         self._layers, self._keeps, self._masks = Layers(walk, names), Keeps(walk, names), Masks(walk, names)
         self._fused, self._choices = Fused(walk, names), Choices(walk, names, self._calls, self._formulas)
         self._gates = Gates(walk, names, self._calls, self._formulas, self._choices)
+        self._fallbacks = Fallbacks(walk, names, self._choices)
         self._defs, self._swaps = Defs(walk, names), Swaps(walk, names)
         self._exports, self._settings = Exports(walk, names), Settings(walk, names)
         self._compares, self._trials = Compares(walk, names), Trials(walk, names)
@@ -56,7 +58,7 @@ class Recognisers:
             *(self._calls, self._absences, self._formulas, self._impostors, self._backwards, self._halves),
             *(self._tails, self._tables, self._fused, self._swaps, *rare),
         )
-        self._second: tuple[Any, ...] = (self._choices, self._gates, self._defs)
+        self._second: tuple[Any, ...] = (self._choices, self._gates, self._defs, self._fallbacks)
         self._found = False
         self.visitors: tuple[Any, ...] = (self._halves,) if unmarked else (*self._first, *self._second, self._settings)
 
@@ -98,6 +100,7 @@ class Recognisers:
             held=(*self._layers.held(draft), *self._keeps.held(draft)),
             masks=tuple(self._masks.masks(draft)),
             choices=tuple(self._choices.choices(draft, chosen)) if self._found else (),
+            fallbacks=tuple(self._fallbacks.fallbacks(draft, chosen)) if self._found else (),
             defs=tuple(self._defs.defs(draft, sites, swaps)) if self._found else (),
             swaps=swaps,
             takers=taken.takers,
