@@ -377,6 +377,8 @@ def _spread(
             waiting.append(task)
             if len(waiting) == _WORKERS_FROM and jobs > 1:
                 _warm()  # beside the workers that screen, and once for those that come
+                if task.project:
+                    projects()
         elif isinstance(done, tuple):
             hints[task.path] = done  # it may make others run in fp16
         else:
