@@ -99,7 +99,7 @@ _BY_NAME = re.compile(
 )
 _IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
 _WARNS = re.compile(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
-_GETS = re.compile(r"(\w+)(?:\.get\(|\[)")
+_GETS = re.compile(r"\w+(?=\.get\()|\w*(?i:act)\w*(?=\[)|\b[A-Z][A-Z_\d]+(?=\[)")
 _IN_ARM = ("if", "elif", "else", "try", "except", "case")
 _TESTS = ("if", "elif", "match", "case", "while")
 _TERNARY = re.compile(r"\bif\b")
@@ -437,22 +437,17 @@ class Selection:
             while last + 1 < len(beside) and _in_chain(lines, beside[last]):
                 last += 1
             chain = [beside[k] for k in range(first, last + 1)] if here >= 0 else []
-            if len(chain) > 1 and any(_BY_NAME.search(lines.text(j)) for j in chain):
+            if len(chain) > 1 and any(_asks_name(lines, j) for j in chain):
                 for j in chain:
                     self._whole(cut, j, LIGHT)
+                    for k in (j, *lines.below(j)):
+                        self._tables(cut, k)
                 self._docstrings(cut, i)
             at = around
 
     def _defaulted(self, cut: Cut, i: int, text: str) -> None:
         """Keep the table that a line looks into with a default, and the lines that look into one that a line binds."""
-        lines = cut.lines
-        for name in _GETS.findall(text):
-            for j in lines.bindings[0].get(name, ()):
-                self._keep(cut, j, LIGHT)
-            for at in self._all(name) if lines.scopes[i] >= 0 else ():
-                place = self._place(at)
-                if place is not None and (targets(place[0].lines.text(place[1])) or ((), ()))[0] == {name}:
-                    self._keep(*place, LIGHT)
+        self._tables(cut, i)
         bound = targets(text) if "{" in text or "dict(" in text else None
         for name in bound[0] | bound[1] if bound is not None else ():
             for at in self._all(name):
@@ -465,6 +460,17 @@ class Selection:
                         self._whole(other, around, LIGHT)
                         for k in other.lines.group(around):
                             self._whole(other, k, LIGHT)
+
+    def _tables(self, cut: Cut, i: int) -> None:
+        """Keep what binds the tables that a line looks into."""
+        lines = cut.lines
+        for name in _GETS.findall(lines.text(i)):
+            for j in lines.bindings[0].get(name, ()):
+                self._keep(cut, j, LIGHT)
+            for at in self._all(name) if lines.scopes[i] >= 0 else ():
+                place = self._place(at)
+                if place is not None and (targets(place[0].lines.text(place[1])) or ((), ()))[0] == {name}:
+                    self._keep(*place, LIGHT)
 
     def _owner(self, cut: Cut, i: int) -> None:
         """Keep what says whether the class around a line is a module, and how it is copied."""
@@ -1033,6 +1039,12 @@ def _given(text: str, formula: bool, hands: bool, made: bool) -> set[str]:
     clear = OPAQUE.search(value) is None or TRANSPARENT.search(value) is not None or len(bound[0]) > 1
     clear = clear or formula or (hands and _HANDS.match(value) is not None)
     return bound[0] if clear or (made and _MADE.fullmatch(value.strip())) else set()
+
+
+def _asks_name(lines: Lines, i: int) -> bool:
+    """Whether a line may ask for the name of something, or what is tried in it may."""
+    rows = (i, *lines.below(i)) if lines.logical[i].word == "try" else (i,)
+    return any(_BY_NAME.search(lines.text(j)) for j in rows)
 
 
 def _in_chain(lines: Lines, i: int) -> bool:

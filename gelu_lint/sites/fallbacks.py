@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gelu_lint.claims import words
-from gelu_lint.facts.table import others
+from gelu_lint.facts.table import find, others
 from gelu_lint.model import Fallback, Site
 from gelu_lint.sites.asks import names_activation, subject_of
 from gelu_lint.sites.choices import Choices
@@ -129,6 +129,11 @@ class Fallbacks:
     def visit_Call(self, node: Call) -> None:
         if (last_name(node.func), len(node.args)) in (("get", 2), ("getattr", 3)):
             self._meet(node)
+
+    def concerned(self) -> bool:
+        """Whether a file matters for a GELU that is no site: the default of a getattr."""
+        calls = (node for node, _, _ in self._met if isinstance(node, Call) and len(node.args) == 3)
+        return any("gelu" in last_name(call.args[2].value).lower() for call in calls)
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``fallbacks`` needs the places of; ``choices`` must have been asked for its own before."""
@@ -253,7 +258,8 @@ class Fallbacks:
             return
         if isinstance(value, Subscript) and len(value.slice) == 1:
             key = getattr(value.slice[0].slice, "value", None)
-            held = self._table(value.value, moment)
+            table = last_name(value.value)
+            held = self._table(value.value, moment) if "act" in table.lower() or table.isupper() else None
             evident = _says_activation(value.value)
         elif isinstance(value, Call) and last_name(value.func) == "getattr" and len(value.args) == 2:
             key, held, evident = value.args[1].value, None, False
@@ -292,13 +298,13 @@ class Fallbacks:
         gelus = [site for body in bodies for site in self._choices.within(body)]
         sites = self._choices.stands_for(value, moment)
         flavour = "" if sites else self._other(value, moment, bodies)
-        if sites or (flavour and gelus):
+        if sites or (flavour and (gelus or flavour in ("erf", "tanh", "quick"))):
             self._plans.append(
                 _Plan(form, tuple(asked), tuple(gelus), value, moment, path, warns, flavour, tuple(sites))
             )
 
     def _other(self, value: CSTNode, moment: Moment, bodies: Sequence[CSTNode]) -> str:
-        """The activation other than a GELU that an expression is: silu, relu, …, identity, "" where it is not known."""
+        """The activation that an expression is which is no site: silu, relu, …, identity, "" where it is not known."""
         if isinstance(value, Lambda):
             params = value.params.params
             return "identity" if len(params) == 1 and last_name(value.body) == params[0].name.value else ""
@@ -307,7 +313,7 @@ class Fallbacks:
         if names and names <= _IDENTITY:
             return "identity"
         rows = {others().get(name) for name in names}
-        row = rows.pop() if len(rows) == 1 else None
+        row = find(names) or (rows.pop() if len(rows) == 1 else None)
         if row is not None:
             return row.flavour
         if isinstance(value, Name) and any(_applied_to(body, value.value) for body in bodies):

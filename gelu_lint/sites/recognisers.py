@@ -67,7 +67,7 @@ class Recognisers:
         found = [node for visitor in self.visitors if visitor in self._first for node in visitor.nodes()]
         if len(self.visitors) == 1:
             return found
-        self._found = bool(found)
+        self._found = bool(found) or self._fallbacks.concerned()
         found += self._settings.nodes()
         return [*found, *(node for visitor in self._second for node in visitor.nodes())] if self._found else found
 
