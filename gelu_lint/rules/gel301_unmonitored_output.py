@@ -19,11 +19,14 @@ There is no fix: where the activations are at hand depends on your model. In a f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
-from gelu_lint.model import FileSummary, Finding, Project
+from gelu_lint.model import FileSummary, Finding, Loop, Project
 from gelu_lint.roles import first_gelu, is_test
 from gelu_lint.rule import Rule, bad, good, report
+
+_TRAINS = re.compile(r"train|fit\b|epoch|loader|batch|tune|learn")
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
@@ -38,7 +41,8 @@ def across(files: Sequence[FileSummary], project: Project) -> Iterator[Finding]:
     found = [(file, loop) for file in files for loop in file.loops if not is_test(file.path, loop.symbol)]
     if not found:
         return
-    file, loop = found[0]
+    # A library may have loops that fit something else, a pose or a mask: those that speak of training come first.
+    file, loop = next((each for each in found if _TRAINS.search(_names(*each))), found[0])
     more = f", and {len(found) - 1} more of the project" if len(found) > 1 else ""
     message = (
         f"trains a model{more}, and nothing logs gelu_output_std; its usual value depends on the input: 0.275, 0.588 "
@@ -46,6 +50,10 @@ def across(files: Sequence[FileSummary], project: Project) -> Iterator[Finding]:
     )
     related = ((gelu[0].path, gelu[1].span, "the first GELU"),)
     yield report("GEL301", file, loop, message, "info", None)._replace(related=related)
+
+
+def _names(file: FileSummary, loop: Loop) -> str:
+    return f"{file.path} {loop.symbol} {loop.written}".lower()
 
 
 def evidence() -> None:
