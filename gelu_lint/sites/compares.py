@@ -307,6 +307,9 @@ class Compares:
 
     def _same_kind(self, found: _Found, gelus: Sequence[_Gelu | None]) -> bool:
         """Whether both sides may be a GELU of the same: no constant, no other activation, no whole model."""
+        sums = [gelu.of is not None and self._sums(gelu.of, found.moment) for gelu in gelus if gelu is not None]
+        if len(sums) > 1:
+            return sums[0] == sums[1]
         for gelu, other, operand in zip(gelus, reversed(gelus), reversed(found.operands), strict=True):
             if gelu is None or other is not None:
                 continue
