@@ -109,7 +109,7 @@ _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
 #: A product of two, and a call of some name with one.
 _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
 #: What a function holds that compares up to a tolerance, and what a test holds that takes a gradient.
-_CLOSE = re.compile(r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*\bn?a?max)|\b[ar]?max(?=[\s\S]*assert)")
+_CLOSE = re.compile(r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*abs)|abs(?=[\s\S]*assert)")
 _SLOPES = re.compile(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
 #: Names without which no product is one of a gate and a value.
 _GATE = re.compile(r"gate|gating|(?<![a-z])(?:up|val)(?![a-z])|value|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b|glu", re.I)

@@ -38,6 +38,10 @@ _TAKES = {
     "tensorflow": (re.compile(r"\bgradient\("), re.compile(r"\bapply_gradients\(")),
 }
 _STEPS = re.compile(r"opt|sgd|adam|scaler|engine|model|trainer|accelerator|solver|_[gd]$|^[gd]_", re.IGNORECASE)
+#: An optimizer of tensors that stand in a list.
+_OF_TENSORS = re.compile(
+    r"\b(?:SGD|Adam\w*|LBFGS|RMSprop|RAdam|AdamW)\(\s*(?:params\s*=\s*)?\[\s*\w+(?:\.\w+)*\s*[\],]"
+)
 _FIT = re.compile(r"([\w.\]\[]+)\.fit\(")
 _EPOCHS = re.compile(r"\bepochs\s*=|steps_per_epoch|validation_data|callbacks\s*=")
 _TRAIN = re.compile(r"\b(\w*[tT]rainer\w*)\.train\(")
@@ -82,10 +86,15 @@ def loops(text: str) -> tuple[Loop, ...]:
     lines = _lines(text)
     found = [*_fits(lines, kinds, text)]
     for kind in kinds:
-        if kind in _TAKES:
+        if kind in _TAKES and not _fits_inputs(text):
             found += _by_gradient(lines, kind)
     unique = {loop.span.row: loop for loop in reversed(found)}
     return tuple(unique[row] for row in sorted(unique))
+
+
+def _fits_inputs(text: str) -> bool:
+    """Whether the optimizers of a text are given lists of tensors, and no parameters of a model."""
+    return "arameters(" not in text and _OF_TENSORS.search(text) is not None
 
 
 def _lines(text: str) -> Lines:

@@ -46,5 +46,5 @@ COMPARES = {
     )
 }  # fmt: skip
 
-#: Words by one of which each of them shows, in a name; a bound on the largest difference shows by "max".
-WORDS = ("lose", "lmost", "approx(", "assert_near", "max")
+#: Words by one of which each of them shows, in a name; a bound on a difference shows by "abs".
+WORDS = ("lose", "lmost", "approx(", "assert_near", "abs")

@@ -19,11 +19,16 @@ There is no fix: where the activations are at hand depends on your model. In a f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
-from gelu_lint.model import FileSummary, Finding, Project
+from gelu_lint.model import FileSummary, Finding, Loop, Project
 from gelu_lint.roles import first_gelu, is_test
 from gelu_lint.rule import Rule, bad, good, report
+
+#: Names of what fits a mask, a picture or a pose to a model that stays as it is.
+_OTHER = re.compile(r"explain|regist|attack|inver|latent|pose_|calibrat|conformal|lr_find|find_learning")
+_TRAINS = re.compile(r"train|fit\b|epoch|loader|batch|tune|learn")
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
@@ -35,10 +40,12 @@ def across(files: Sequence[FileSummary], project: Project) -> Iterator[Finding]:
     gelu = first_gelu(files)
     if gelu is None or any(file.watched for file in files):
         return
-    found = [(file, loop) for file in files for loop in file.loops if not is_test(file.path, loop.symbol)]
+    every = [(file, loop) for file in files for loop in file.loops if not is_test(file.path, loop.symbol)]
+    found = [each for each in every if not _OTHER.search(_names(*each))]
     if not found:
         return
-    file, loop = found[0]
+    # A library may have loops that fit something smaller: those that speak of training come first.
+    file, loop = next((each for each in found if _TRAINS.search(_names(*each))), found[0])
     more = f", and {len(found) - 1} more of the project" if len(found) > 1 else ""
     message = (
         f"trains a model{more}, and nothing logs gelu_output_std; its usual value depends on the input: 0.275, 0.588 "
@@ -46,6 +53,10 @@ def across(files: Sequence[FileSummary], project: Project) -> Iterator[Finding]:
     )
     related = ((gelu[0].path, gelu[1].span, "the first GELU"),)
     yield report("GEL301", file, loop, message, "info", None)._replace(related=related)
+
+
+def _names(file: FileSummary, loop: Loop) -> str:
+    return f"{file.path} {loop.symbol} {loop.written}".lower()
 
 
 def evidence() -> None:
@@ -62,8 +73,9 @@ def evidence() -> None:
 
 _MODEL = "import torch.nn.functional as F\n\n\ndef mlp(x, w):\n    return F.gelu(x @ w, approximate='tanh')\n"
 _TRAIN = (
-    "import torch\nimport torch.nn.functional as F\n\n\ndef train(loader, w):\n    optimizer = torch.optim.AdamW([w])\n"
-    "    for x, y in loader:\n        loss = (F.gelu(x @ w, approximate='tanh') - y).pow(2).mean()\n"
+    "import torch\nimport torch.nn.functional as F\n\n\ndef train(loader, net):\n"
+    "    optimizer = torch.optim.AdamW(net.parameters())\n"
+    "    for x, y in loader:\n        loss = (F.gelu(net(x), approximate='tanh') - y).pow(2).mean()\n"
     "        loss.backward()\n        optimizer.step()\n{}"
 )
 _JAX = (
@@ -85,7 +97,7 @@ RULE = Rule(
         bad(_TRAIN.format(""), at="7:5", beside={"setup.py": "from setuptools import setup\n\nsetup()\n"}),
         bad(_JAX, at="16:5", beside={"setup.py": "from setuptools import setup\n\nsetup()\n"}),
         good(
-            _TRAIN.format("        log({'gelu_output_std': mlp(x, w).std()})\n"),
+            _TRAIN.format("        log({'gelu_output_std': F.gelu(net(x)).std()})\n"),
             beside={"setup.py": "from setuptools import setup\n\nsetup()\n"},
         ),
         good(_MODEL, beside={"serve.py": "def serve(net, queue):\n    for x in queue:\n        yield net(x)\n"}),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from gelu_lint.claims import claim, says_other
+from gelu_lint.claims import PLAIN, claim, says_gelu, says_other
 from gelu_lint.facts.comparing import COMPARES, WORDS
 from gelu_lint.facts.comparing import Compares as Row
 from gelu_lint.facts.table import callables
@@ -17,6 +17,7 @@ from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
+    Arg,
     Attribute,
     BaseExpression,
     BinaryOperation,
@@ -82,10 +83,20 @@ class _Found(NamedTuple):
     symbol: str
 
 
+class _Kind(NamedTuple):
+    """Which GELU something is: the flavours that it may have, the framework that it is of ("" where its name alone says
+    so), whether its flavour is spelled out, and its name with the settings that it is made with."""
+
+    flavours: frozenset[str]
+    framework: str
+    explicit: bool
+    made: tuple[str, ...]
+
+
 class _Gelu(NamedTuple):
     """A GELU, and what it is taken of."""
 
-    flavour: str
+    kind: _Kind
     of: CSTNode | None
 
 
@@ -153,7 +164,7 @@ class Compares:
         return operands == 1 or (not base and last_name(node.func.value) not in ("torch", "np", "jnp", "mx", "math"))
 
     def _bound(self, node: CSTNode, size: CSTNode, limit: CSTNode) -> None:
-        """``(a - b).abs().max() < limit`` in an assertion."""
+        """``(a - b).abs().max() < limit``, or without max, in an assertion."""
         asserted = any(
             type(above).__name__ == "Assert" or (isinstance(above, Call) and last_name(above.func) == "assertTrue")
             for above in (*self._walk.path, node)
@@ -163,8 +174,8 @@ class Compares:
             self._add(node, None, operands, {"": limit})
 
     def _largest(self, node: CSTNode, moment: Moment, depth: int = 0) -> tuple[CSTNode, CSTNode] | None:
-        """The operands of the largest absolute difference that an expression is."""
-        absolute = largest = False
+        """The operands of the absolute difference, or the largest, that an expression is."""
+        absolute = False
         while depth < _DEEP:
             depth += 1
             if isinstance(node, Name):
@@ -173,10 +184,9 @@ class Compares:
                     return None
                 node, moment = binding.node, binding.moment
             elif isinstance(node, BinaryOperation) and type(node.operator).__name__ == "Subtract":
-                return (node.left, node.right) if absolute and largest else None
+                return (node.left, node.right) if absolute else None
             elif isinstance(node, Call):
                 name = last_name(node.func)
-                largest = largest or name in _LARGEST
                 absolute = absolute or name in ("abs", "absolute", "fabs")
                 if name not in (*_LARGEST, *_HANDS):
                     return None
@@ -247,7 +257,9 @@ class Compares:
                     points = (self._numbers(gelu.of, found.moment) if gelu.of is not None else None) or ()
             if not (numbers and points) and not self._same_kind(found, gelus):
                 continue
-            flavours = tuple(dict.fromkeys(gelu.flavour for gelu in gelus if gelu is not None))
+            if all(gelu is not None for gelu in gelus) and _apart_on_purpose(*(g.kind for g in gelus if g is not None)):
+                continue
+            flavours = tuple(sorted({name for gelu in gelus if gelu is not None for name in gelu.kind.flavours}))
             unit, absolute, total, relative, spans = tolerance
             written = draft.text(found.node.func) if isinstance(found.node, Call) else draft.text(found.node)
             yield Comparison(
@@ -295,6 +307,9 @@ class Compares:
 
     def _same_kind(self, found: _Found, gelus: Sequence[_Gelu | None]) -> bool:
         """Whether both sides may be a GELU of the same: no constant, no other activation, no whole model."""
+        sums = [gelu.of is not None and self._sums(gelu.of, found.moment) for gelu in gelus if gelu is not None]
+        if len(sums) > 1:
+            return sums[0] == sums[1]
         for gelu, other, operand in zip(gelus, reversed(gelus), reversed(found.operands), strict=True):
             if gelu is None or other is not None:
                 continue
@@ -310,57 +325,66 @@ class Compares:
             return None
         site = self._sites.get(id(node))
         if site is not None and site.spelling == "formula":
-            return _Gelu(site.flavour, None if site.formula is None or not site.formula.atom else node)
+            kind = _Kind(frozenset((site.flavour,)), site.framework, True, (site.flavour,))
+            return _Gelu(kind, None if site.formula is None or not site.formula.atom else node)
         if isinstance(node, Name):
             known = [self._gelu(value, when, depth + 1) for value, when in self._values(node, moment)]
             return known[0] if known and all(gelu is not None for gelu in known) else None
         if isinstance(node, Subscript):
             return self._gelu(node.value, moment, depth + 1)
+        if isinstance(node, Attribute) and node.attr.value in ("data", "value", "T"):
+            return self._gelu(node.value, moment, depth + 1)
         if not isinstance(node, Call):
             return None
         first = node.args[0].value if node.args and not node.args[0].star and node.args[0].keyword is None else None
-        flavour = self._computes(node, site, moment, depth)
-        if flavour:
-            return _Gelu(flavour, first) if first is not None else None
+        kind_of = self._computes(node, site, moment, depth)
+        if kind_of is not None:
+            return _Gelu(kind_of, first) if first is not None else None
         if last_name(node.func) not in _SAME:
             return None
         if isinstance(node.func, Attribute) and not self._names.resolve(node.func, moment):
             return self._gelu(node.func.value, moment, depth + 1)
         return self._gelu(first, moment, depth + 1) if first is not None else None
 
-    def _computes(self, node: Call, site: Site | None, moment: Moment, depth: int) -> str:
-        """The flavour of the GELU that a call computes, "" if it computes none."""
+    def _computes(self, node: Call, site: Site | None, moment: Moment, depth: int) -> _Kind | None:
+        """The GELU that a call computes, None if it computes none."""
         if site is not None:
             row = callables().get(site.callee)
-            return site.flavour if row is not None and row.kind in ("function", "op") and site.form == "call" else ""
-        return self._function(node.func, moment, depth + 1)
+            return (
+                _of_site(site) if row is not None and row.kind in ("function", "op") and site.form == "call" else None
+            )
+        kind = self._function(node.func, moment, depth + 1)
+        rest = tuple(_written(arg) for arg in node.args[1:])
+        return kind._replace(made=(*kind.made, *rest)) if kind is not None else None
 
-    def _function(self, node: CSTNode, moment: Moment, depth: int) -> str:
-        """The flavour of the GELU that a function is, "" if it is none."""
+    def _function(self, node: CSTNode, moment: Moment, depth: int) -> _Kind | None:
+        """The GELU that a function is, None if it is none."""
         if depth > _DEEP:
-            return ""
+            return None
         if isinstance(node, Name):
-            values = self._values(node, moment)
-            known = {self._function(value, when, depth + 1) for value, when in values}
+            values = [self._function(value, when, depth + 1) for value, when in self._values(node, moment)]
             if values:
-                return known.pop() if len(known) == 1 else ("unknown" if all(known) else "")
+                return values[0] if all(kind == values[0] for kind in values) else None
+        site = self._sites.get(id(node))
         if isinstance(node, Call):
-            site = self._sites.get(id(node))
             if site is not None:
                 row = callables().get(site.callee)
                 made = row is not None and (row.kind in ("class", "layer") or site.form == "partial")
-                return site.flavour if made else ""
+                return _of_site(site) if made else None
             first = node.args[0].value if node.args and not node.args[0].star else None
-            if last_name(node.func) in _WRAPS and first is not None:
+            name = last_name(node.func)
+            if name in _WRAPS and first is not None:
                 return self._function(first, moment, depth + 1)
-            return _said(last_name(node.func)) if last_name(node.func)[:1].isupper() else ""
-        site = self._sites.get(id(node))
+            if name in ("to", "cuda", "cpu", "eval", "double", "float") and isinstance(node.func, Attribute):
+                return self._function(node.func.value, moment, depth + 1)
+            kind = _said(name) if name[:1].isupper() else None
+            return kind._replace(made=(name, *(_written(arg) for arg in node.args))) if kind is not None else None
         if site is not None and site.form not in ("call", "partial"):
-            return site.flavour
+            return _of_site(site)
         name = last_name(node)
         if name in ("apply", "forward") and isinstance(node, Attribute):
             return self._function(node.value, moment, depth + 1) or _said(last_name(node.value))
-        return "" if name[:1].isupper() else _said(name)
+        return None if name[:1].isupper() else _said(name)
 
     def _values(self, node: Name, moment: Moment) -> list[tuple[CSTNode, Moment]]:
         """The expressions that a name of the function may stand for; none where others are possible."""
@@ -428,7 +452,7 @@ class Compares:
         if not isinstance(node, Call):
             return isinstance(node, BinaryOperation) and not self._sums(node, moment)
         name = last_name(node.func)
-        if name in _MAKES or says_other(name) or _SUMS.search(name):
+        if name in _MAKES or says_other(name) or _SUMS.search(name) or (says_gelu(name) and not claim(name)):
             return False
         if name in _SAME and isinstance(node.func, Attribute) and not self._names.resolve(node.func, moment):
             return self._computed(node.func.value, moment, depth + 1)
@@ -438,12 +462,33 @@ class Compares:
         return not any(target.partition(".")[0] in _FRAMEWORKS for target in full)
 
 
-def _said(name: str) -> str:
-    """The flavour that the name of a function says, "unknown" where it may be several, "" where it is no GELU."""
+def _said(name: str) -> _Kind | None:
+    """The GELU that the name of a function says, None where it says none."""
     said = claim(name)
-    if not said or _SUMS.search(name):
-        return ""
-    return next(iter(said)) if len(said) == 1 else "unknown"
+    return _Kind(said, "", len(said) == 1, (name,)) if said and not _SUMS.search(name) else None
+
+
+def _of_site(site: Site) -> _Kind:
+    """A GELU of a framework; where only the run decides it may be either."""
+    flavours = frozenset((site.flavour,)) if site.flavour != "unknown" else PLAIN
+    return _Kind(flavours, site.framework, site.explicit, (site.callee, site.flavour))
+
+
+def _written(arg: Arg) -> str:
+    """An argument, as far as two of them can be told apart by it."""
+    known, value = literal(arg.value)
+    return f"{arg.keyword.value if isinstance(arg.keyword, Name) else ''}={value if known else sorted(_names_in(arg))}"
+
+
+def _apart_on_purpose(one: _Kind, other: _Kind) -> bool:
+    """Whether two GELUs that are compared are meant to differ; by the defaults of two frameworks nobody means to."""
+    if not one.framework and not other.framework:
+        return one.flavours != other.flavours or (one.made[0] == other.made[0] and one.made != other.made)
+    if one.flavours & other.flavours:
+        return False
+    return (
+        (one.explicit and other.explicit) or one.framework == other.framework or "" in (one.framework, other.framework)
+    )
 
 
 def says_gelu_in(function: FunctionDef) -> bool:

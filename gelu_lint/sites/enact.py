@@ -6,6 +6,7 @@ not known for sure is None. Loops go over typed values only; steps and sizes are
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,6 +37,7 @@ from gelu_lint.tree.nodes import (
     List,
     Name,
     Pass,
+    Return,
     SimpleStatementLine,
     Slice,
     Subscript,
@@ -130,6 +132,18 @@ class _Function:
         self.call = call
 
 
+class _Returned(Exception):
+    """A function is left with a value."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+class _Shape:
+    """The shape of values, which are held flat: any two are the same, whatever the function."""
+
+
 class _Approx:
     def __init__(self, value: Any, absolute: float, relative: float) -> None:
         self.value, self.absolute, self.relative = value, absolute, relative
@@ -137,9 +151,22 @@ class _Approx:
 
 class Enactment:
     """One way through a test. ``held`` says for each of its asserts whether it holds, None where that is not known;
-    ``points`` are where the slope of the GELU was taken, ``drawn`` and ``typed`` whether points were drawn or typed."""
+    ``points`` are where the slope of the GELU was taken, ``drawn`` and ``typed`` whether points were drawn or typed.
 
-    def __init__(self, function: FunctionDef, flavour: str, names: Names, moment: Moment, sites: Mapping[int, Site]):
+    ``guess``: an object of some class is taken for the GELU, or what holds it; ``guessed`` says that one was.
+    """
+
+    def __init__(
+        self,
+        function: FunctionDef,
+        flavour: str,
+        names: Names,
+        moment: Moment,
+        sites: Mapping[int, Site],
+        guess: bool = False,
+    ) -> None:
+        self._guess = guess
+        self.guessed = False
         self._flavour: Flavour = FLAVOURS[flavour]
         self._names, self._moment, self._sites = names, moment, sites
         self._bound: dict[str, Any] = {}
@@ -150,7 +177,7 @@ class Enactment:
         self.known = True
         try:
             self._block(function.body.body)
-        except (Unknown, ArithmeticError, ValueError, TypeError, IndexError, AttributeError, RecursionError):
+        except (Unknown, _Returned, ArithmeticError, ValueError, TypeError, IndexError, AttributeError, RecursionError):
             self.known = False  # what the reading of a test does not know, or what would raise in it
 
     # Statements
@@ -187,10 +214,32 @@ class Enactment:
                 if item.asname is not None:
                     self._bind(item.asname.name, None)
             self._block(node.body.body)
+        elif isinstance(node, FunctionDef):
+            self._bound[node.name.value] = self._defined(node)
+        elif isinstance(node, Return):
+            raise _Returned(self._value(node.value) if node.value is not None else None)
         elif type(node).__name__ in ("Import", "ImportFrom") or isinstance(node, Pass):
             return
         else:
             raise Unknown
+
+    def _defined(self, node: FunctionDef) -> _Function:
+        """A function of one argument that the test defines."""
+        parameters = node.params.params
+        if len(parameters) != 1 or node.decorators:
+            raise Unknown
+        return _Function(functools.partial(self._entered, parameters[0].name.value, node.body.body))
+
+    def _entered(self, name: str, body: Sequence[CSTNode], argument: Any) -> Any:
+        before = dict(self._bound)
+        self._bound[name] = argument
+        try:
+            self._block(body)
+        except _Returned as returned:
+            return returned.value
+        finally:
+            self._bound = before
+        return None
 
     def _is_tape(self, node: CSTNode) -> bool:
         return isinstance(node, Call) and last_name(node.func) in _TAPES
@@ -295,7 +344,9 @@ class Enactment:
         if isinstance(node, Name):
             return self._name(node)
         if isinstance(node, (List, Tuple)):
-            return [self._value(element.value) for element in node.elements[:_SIZE]]
+            if len(node.elements) > _SIZE:
+                raise Unknown
+            return [self._value(element.value) for element in node.elements]
         if isinstance(node, UnaryOperation):
             return self._unary(type(node.operator).__name__, node.expression)
         if isinstance(node, BinaryOperation):
@@ -416,6 +467,8 @@ class Enactment:
             return _compared(lambda x, y: abs(x - y) <= max(near.absolute, near.relative * abs(y)), other, value)
         if sign not in _SIGNS:
             raise Unknown
+        if isinstance(left, _Shape) or isinstance(right, _Shape):
+            return sign == "Equal"
         if isinstance(left, str) or isinstance(right, str):
             return _SIGNS[sign](left, right) if isinstance(left, type(right)) else _UNKNOWN
         return _compared(_SIGNS[sign], left, right)
@@ -448,7 +501,9 @@ class Enactment:
         if isinstance(value, Values) and name == "grad":
             return value.grad
         if isinstance(value, Values) and name in ("shape", "dtype", "device"):
-            return f"{name} {len(value.values)}" if name == "shape" else name
+            return _Shape()
+        if isinstance(value, Values) and name == "requires_grad":
+            return value.leaf is not None
         if isinstance(value, Values) and name in ("data", "T"):
             return Values(value.values, through=value.through)
         raise Unknown
@@ -500,11 +555,22 @@ class Enactment:
                 return self._method(name, self._value(node.func.value), plain, keywords)
         if isinstance(node.func, Name) and not full and name in ("abs", "float", "bool", "len", "all", "any", "zip"):
             return self._function(name, name, plain, keywords)
+        if name in ("Tensor", "Variable") and plain:
+            return self._leaf(self._made(name, plain, keywords))
+        if name == "hasattr" and plain:
+            return isinstance(self._value(plain[0]), Values) or _UNKNOWN
         if claim(name) and plain and name[:1].islower():
             return self._gelu(self._value(plain[0]))
         if claim(name) and name[:1].isupper():
             return _Function(self._gelu)
-        raise Unknown
+        return self._module(name)
+
+    def _module(self, name: str) -> _Function:
+        """An object that holds a GELU, where that may be guessed."""
+        if not self._guess or not name[:1].isupper():
+            raise Unknown
+        self.guessed = True
+        return _Function(self._gelu)
 
     def _applied(self, function: Any, plain: Sequence[CSTNode]) -> Any:
         if not isinstance(function, _Function) or len(plain) != 1:
@@ -521,12 +587,14 @@ class Enactment:
         if name in _SAME:
             alone = name in ("detach", "numpy", "item", "tolist")
             return Values(value.values, through=value.through) if alone else value
+        if claim(name) and not plain:
+            return self._gelu(value)
         if name == "backward":
             weights = self._value(plain[0]) if plain else None
             self._backward(value, weights)
             return None
         if name in ("size", "dim", "numel") and not keywords:
-            return f"shape {len(value.values)}" if name == "size" and not plain else len(value.values)
+            return _Shape() if name == "size" and not plain else len(value.values)
         if plain and name not in ("allclose", "isclose", "equal", "sum", "mean", "all", "any"):
             raise Unknown
         return self._reduced(name, value, [self._value(each) for each in plain], keywords)
@@ -567,6 +635,8 @@ class Enactment:
             return [[*row] for row in zip(*(_members(self._value(each)) for each in plain), strict=False)]
         if name in _TYPED or name in (*_NORMAL, *_EVEN, *_FILLED):
             return self._made(name, plain, keywords)
+        if name[:1].isupper():
+            return self._module(name)
         values = [self._value(each) for each in plain]
         return self._reduced(name, values[0], values[1:], keywords)
 
@@ -701,7 +771,10 @@ def _values(value: Any) -> Values:
     if not isinstance(value, (list, tuple)) or not value:
         raise Unknown
     parts = [_values(part) for part in value]
-    return Values([x for part in parts for x in part.values][:_SIZE], through=any(part.through for part in parts))
+    found = [x for part in parts for x in part.values]
+    if len(found) > _SIZE:
+        raise Unknown
+    return Values(found, through=any(part.through for part in parts))
 
 
 def _each(calculate: Callable[[Any, Any], Any], a: Any, b: Any) -> Values:

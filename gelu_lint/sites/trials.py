@@ -80,21 +80,23 @@ class Trials:
         for found in self._found:
             node, name = found.node, found.node.name.value
             moment = found.moment._replace(order=1 << 60)  # a local import counts for all of the function
-            taken = [Enactment(node, flavour, self._names, moment, sites) for flavour in FLAVOURS]
+            named = is_named(found.symbol)
+            taken = [Enactment(node, flavour, self._names, moment, sites, named) for flavour in FLAVOURS]
             first = taken[0]
             through = first.known and bool(first.points)
             fixture = asks_for_fixture(node)
-            if not is_named(found.symbol) and not through and not fixture:
+            if not named and not through and not fixture:
                 continue
             told = through and bool(first.held) and all(held is not None for one in taken for held in one.held)
             told = told and all(one.known for one in taken)
             passes = tuple(flavour for flavour, one in zip(FLAVOURS, taken, strict=True) if all(one.held))
+            told = told and (not first.guessed or len(passes) == len(FLAVOURS))
             inputs = "" if not through or (first.drawn and first.typed) else "random" if first.drawn else "literal"
             yield Trial(
                 name,
                 inputs,
                 tuple(sorted({float(point) for point in first.points})) if inputs == "literal" else (),
-                not _OTHER.search(name) and self._cannot_fail(node, moment),
+                not _OTHER.search(name) and takes_gradient(node) and self._cannot_fail(node, moment),
                 passes if told else (),
                 fixture,
                 draft.span(node.name),
@@ -135,7 +137,7 @@ class Trials:
             while isinstance(root, (Attribute, Call)):
                 root = root.value if isinstance(root, Attribute) else root.func
             return not (isinstance(root, Name) and root.value in ("self", "cls", *parameters)) or bool(claim(name))
-        return name in _BUILT_IN or bool(claim(name)) or says_gelu(name)
+        return name in _BUILT_IN or bool(claim(name))
 
 
 def is_named(name: str) -> bool:
