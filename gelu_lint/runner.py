@@ -529,8 +529,11 @@ def _judged(
 def _fixed(
     task: Task, source: Source, arrivals: Sequence[Arrival] = (), across: Sequence[Finding] | None = None
 ) -> Done:
+    from gelu_lint.engine import summarise
     from gelu_lint.fixer import fix
 
+    if kind_of(source.path) == "graph":
+        return _judged(task, summarise(source), source, across)  # nothing can be written into it
     values = task.settings.values
     try:
         result = fix(
