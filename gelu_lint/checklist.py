@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from gelu_lint.computed import Computed, stated
@@ -25,23 +25,26 @@ PASS, FAIL, ABSENT = "pass", "fail", "not-applicable"
 
 
 class Layer(NamedTuple):
-    """One layer: its rules are those whose codes begin with ``prefix``."""
+    """One layer: its rules are those whose codes begin with ``prefix``. What files show counts where ``main`` runs."""
 
     name: str
     prefix: str
+    main: str
     counts: tuple[str, ...]
 
 
 LAYERS = (
-    Layer("code", "GEL0", ("GEL001", "GEL002", "GEL003", "GEL005", "GEL020")),
-    Layer("config", "GEL1", ("GEL106", "GEL107")),
-    Layer("test", "GEL2", ("GEL201",)),
-    Layer("monitoring", "GEL3", ("GEL301",)),
-    Layer("deployment", "GEL4", ("GEL401", "GEL402", "GEL403")),
-    Layer("docs", "GEL5", ("GEL501",)),
+    Layer("code", "GEL0", "GEL001", ("GEL001", "GEL002", "GEL003", "GEL005", "GEL020")),
+    Layer("config", "GEL1", "GEL102", ("GEL106", "GEL107")),
+    Layer("test", "GEL2", "GEL201", ("GEL201",)),
+    Layer("monitoring", "GEL3", "GEL301", ("GEL301",)),
+    Layer("deployment", "GEL4", "GEL401", ("GEL401", "GEL402", "GEL403")),
+    Layer("docs", "GEL5", "GEL501", ("GEL501",)),
 )
 #: The layer that a file belongs to which could not be read, by its kind.
 _UNREAD = {"python": "code", **dict.fromkeys(CONFIGS, "config"), "graph": "deployment", "prose": "docs"}
+#: Forms of entries that configure: files, and in Python what stands in a class of settings or a signature.
+_SETTINGS = (*CONFIGS, "field", "default")
 _IMPLICIT = ("GEL001", "GEL005")
 #: The rule whose fix writes text for people: `checklist --fix` applies it, although it is no local one.
 PROSE = "GEL501"
@@ -63,18 +66,28 @@ class Verdict(NamedTuple):
 def asked_for() -> tuple[str, ...]:
     """The codes of opt-in rules that the checklist runs."""
     counted = {code for layer in LAYERS for code in layer.counts}
-    return tuple(known.code for known in all_rules() if known.opt_in and known.code in counted)
+    return tuple(rule.code for rule in all_rules() if rule.opt_in and rule.code in counted)
 
 
 def verdicts(
-    files: Sequence[FileSummary], findings: Sequence[Finding], enabled: Sequence[str], target: str
+    files: Sequence[FileSummary],
+    findings: Sequence[Finding],
+    enabled: Callable[[str], Sequence[str]],
+    target: str,
 ) -> list[Verdict]:
     """What the checklist says of the files of a project and of what was found in them.
 
-    ``enabled`` are the codes that ran, ``target`` is the directory, as it was named.
+    ``enabled`` gives the codes that ran on a file by its path, "" for what is no file; ``target`` is the directory, as
+    it was named.
     """
-    project = _Project(files)
-    return [_verdict(layer, project, findings, enabled, target) for layer in LAYERS]
+    found = []
+    for layer in LAYERS:
+        if any(_fails(layer, finding) for finding in findings) or layer.main in enabled(""):
+            project = _Project([file for file in files if layer.main in enabled(file.path)])
+            found.append(_verdict(layer, project, findings, target))
+        else:
+            found.append(Verdict(layer.name, ABSENT, f"{layer.main} is switched off here"))
+    return found
 
 
 class _Project:
@@ -90,19 +103,12 @@ class _Project:
 
 
 def _names_gelu(entry: Entry) -> bool:
-    return entry.form != "prose" and isinstance(entry.value, str) and "gelu" in entry.value.lower()
+    return entry.form in _SETTINGS and isinstance(entry.value, str) and "gelu" in entry.value.lower()
 
 
-def _verdict(
-    layer: Layer, project: _Project, findings: Sequence[Finding], enabled: Sequence[str], target: str
-) -> Verdict:
+def _verdict(layer: Layer, project: _Project, findings: Sequence[Finding], target: str) -> Verdict:
     failing = [finding for finding in findings if _fails(layer, finding)]
-    if failing:
-        return _failed(layer, project, failing, target)
-    missing = [code for code in layer.counts if code in asked_for() and code not in enabled]
-    if missing:
-        return Verdict(layer.name, ABSENT, f"{missing[0]} is switched off here")
-    return _passed(layer.name, project)
+    return _failed(layer, project, failing, target) if failing else _passed(layer.name, project)
 
 
 def _fails(layer: Layer, finding: Finding) -> bool:
@@ -158,16 +164,18 @@ def _next(worst: Finding, failing: Sequence[Finding], target: str) -> str:
 
 
 def _passed(name: str, project: _Project) -> Verdict:
-    if not project.sites and not (name == "config" and project.settings):
+    shown = {"code": project.sites, "config": project.settings or project.code.sites}
+    if not shown.get(name, project.code.sites):
         return Verdict(name, ABSENT, "no GELU here")
     return _PASSED[name](project)
 
 
 def _code(project: _Project) -> Verdict:
-    flavours = Counter(site.flavour for _, site in project.sites if site.flavour != "unknown")
-    counts = ", ".join(f"{count} {flavour}" for flavour, count in flavours.most_common())
-    total = plural(len(project.sites), "GELU")
-    return Verdict("code", PASS, f"{total}, each says which it is" + (f": {counts}" if counts else ""))
+    flavours = Counter(site.flavour for _, site in project.sites)
+    counts = [f"{count} {flavour}" for flavour, count in flavours.most_common() if flavour != "unknown"]
+    if flavours["unknown"]:
+        counts.append(f"{flavours['unknown']} that the run decides")
+    return Verdict("code", PASS, f"{plural(len(project.sites), 'GELU')}, none implicit: {', '.join(counts)}")
 
 
 def _config(project: _Project) -> Verdict:
