@@ -213,7 +213,7 @@ def _command(options: dict[str, Any]) -> int:
     if command == "config":
         return _config(overrides)
     result, data = _run(options["paths"], overrides, command)
-    for problem in result.problems:
+    for problem in (*result.problems, *result.notes):
         _say(f"gelu-lint: {problem}")
     if result.passed_over:
         kinds = ", ".join(sorted({os.path.splitext(name)[1].lower() for name in result.passed_over}))
@@ -328,7 +328,7 @@ def _fix(result: Run, overrides: dict[str, Any], data: bytes | None) -> int:
     else:
         failed = [outcome for outcome in changed if not _write(outcome)]
         written = tuple(outcome for outcome in result.outcomes if outcome not in failed)
-        _render(Run(written, result.files, result.problems, result.settings, result.passed_over))
+        _render(Run(written, result.files, result.problems, result.settings, result.passed_over, result.notes))
     back = sum(outcome.gone for outcome in failed)
     _say(f"Fixed {_counted(gone - back, len(changed) - len(failed))}; {left + back} remain.")
     return FAILED if failed else _verdict(result)

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gelu_lint.source import row_starts
+
 # What LibCST 1.9 can take. Its parser segfaults near 3,000 brackets; 99 blocks are all that it and CPython accept;
 # printing a module again needs 2 Python frames an operator, a visitor 3, of the 1,000 that Python grants; every level
 # of a pattern takes it four times as long, one of a faulty `del` twice.
@@ -338,7 +340,7 @@ def _statements(lines: list[Logical], columns: list[int], asyncs: set[int]) -> t
 
 def scan(text: str) -> Scan:
     """Rows, logical lines, top-level statements, directives and joined rows of Python text. Raises nothing."""
-    rows = (0, *(m.end() for m in _LINE_END.finditer(text)))
+    rows = row_starts(text)
     if "\r" in text:
         text = _LINE_END.sub("\n", text)
     if not text.endswith("\n"):

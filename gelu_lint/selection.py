@@ -7,7 +7,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
-from gelu_lint.claims import WIDTHS, backward, chooses, claim, claim_of_text, one_way, says_glu
+from gelu_lint import half
+from gelu_lint.claims import backward, chooses, claim, claim_of_text, one_way, says_glu, says_width
 from gelu_lint.cut import (
     ASKS,
     FULL,
@@ -27,8 +28,7 @@ from gelu_lint.cut import (
 from gelu_lint.facts import devices
 from gelu_lint.facts.activation_names import unheard
 from gelu_lint.facts.settings import ACTIVATION_KEYS
-from gelu_lint.half import spots
-from gelu_lint.lines import FIELDS, SILENT, WORD, code, loads, members, targets, words
+from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, code, loads, members, spots, targets, words
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import Logical, Scan
 from gelu_lint.screen import NEEDLES, marks, settings
@@ -46,8 +46,6 @@ _FIELD = re.compile(r"\s*(\w+)\s*:")
 #: A GELU of somebody else that is replaced.
 _REPLACED = re.compile(r"(?<!\bself)\.(?:gelu_?|GELU)(?:\.\w+)?\s*=(?!=)")
 _STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
-#: A line that is nothing but a string, and perhaps a comment.
-_ALONE = re.compile(rf"\s*[rRbBuU]{{0,2}}(?!\#)(?:{SILENT.pattern})\s*(?:\#[^\n]*)?\s*", re.DOTALL | re.VERBOSE)
 _NAME = re.compile(r"[\w.\- ]{1,60}")  # a string that may be the name of an activation
 _OPERATES = re.compile(r"[\w)\]]\s*(?:\*(?!\*)|/)|\b(?:mul|multiply|mul_|mul_rn|store|lambda)\b")
 #: What gives a name to a GELU: ``… as G``, ``G = nn.GELU``, ``G = getattr(nn, "GELU")``, ``class G(nn.GELU)``.
@@ -96,6 +94,9 @@ _HEADS = re.compile(r"(?:def|class|for|while|with)\b[^\n]*:\s*(?:#[^\n]*)?$")
 _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
 #: A product of two, and a call of some name with one.
 _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
+#: What a function holds that compares up to a tolerance, and what a test holds that takes a gradient.
+_CLOSE = re.compile(r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*\bn?a?max)|\b[ar]?max(?=[\s\S]*assert)")
+_SLOPES = re.compile(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
 #: Names without which no product is one of a gate and a value.
 _GATE = re.compile(r"gate|gating|(?<![a-z])(?:up|val)(?![a-z])|value|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b|glu", re.I)
 #: Words of tests between ways to compute the same thing.
@@ -134,7 +135,7 @@ class Selection:
     def _select(self) -> None:
         latin = self._text.encode("latin-1", "replace")
         self._marks = [(at, "", False) for at in marks(latin)]
-        halves = [*spots(latin)]
+        halves = [*half.spots(latin)]
         self.unmarked = not self._marks
         if self.unmarked:
             for at in halves:
@@ -161,6 +162,8 @@ class Selection:
             self._scripted()
         if self._draws:
             self._drawn()
+        if "assert" in self._text or "lose(" in self._text or "def test" in self._text:
+            self._compared()
         for at in halves:
             self._half(at)
         for at in settings(latin):
@@ -178,7 +181,7 @@ class Selection:
         lines, text = cut.lines, cut.lines.text(i)
         inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
         quiet = self._quiet(cut, i, text, inside)
-        alone = _ALONE.match(text)
+        alone = ALONE.match(text)
         if quiet.startswith("#") or (alone is not None and alone.end() == len(text)):
             return
         self._keep(cut, i, LIGHT)
@@ -189,7 +192,7 @@ class Selection:
                     self._keep(cut, j, HEADER)
         keys = {word for word in WORD.findall(text) if _KEY.search(word)} if unheard("", quiet.strip("\"'")) else ()
         for key in keys:
-            for other in _spots(self._text, key):
+            for other in spots(self._text, key):
                 place = self._place(other)
                 if place is not None and any(mark in place[0].lines.text(place[1]) for mark in "(["):
                     self._keep(*place, LIGHT)
@@ -201,8 +204,7 @@ class Selection:
             return
         cut, i = place
         text = cut.lines.text(i)
-        alone = _ALONE.match(text)
-        if alone is not None and alone.end() == len(text):
+        if ALONE.fullmatch(text):
             return
         if "\n" not in self._quiet(cut, i, text, at - self._start(cut, i)):  # a string of several rows is no code
             self._keep(cut, i, NEAR)
@@ -267,6 +269,23 @@ class Selection:
     def _marked(self, cut: Cut, header: int) -> bool:
         """Whether a line of a function is kept for its own sake."""
         return any(cut.kept.get(j, -1) >= LIGHT for j in (header, *cut.lines.below(header)))
+
+    def _compared(self) -> None:
+        """Keep all of the functions that compare a GELU up to a tolerance, and of tests that take its gradient."""
+        for cut in [*self._cuts.values()]:
+            lines = cut.lines
+            around: set[int] = set()
+            for i in [*cut.kept]:
+                at = i if lines.defines(i) else lines.scopes[i]
+                if at >= 0 and "gelu" in code(lines.text(i)).lower():
+                    while at >= 0:
+                        around.add(at)
+                        at = lines.scopes[at]
+            for i in sorted(around):
+                rows = self._rows_of(cut, i) if _is_def(cut, i) else ""
+                if _CLOSE.search(rows) or (lines.defines(i).startswith("test") and _SLOPES.search(rows)):
+                    self._whole(cut, i, FULL)
+        self._drain()
 
     def _callers(self, name: str, marked: bool) -> bool:
         """Keep all of the functions that mention a name, if it has a GELU or they have; whether any has."""
@@ -333,8 +352,7 @@ class Selection:
         cut.asked.add(question)
         if quiet:
             said = quiet.strip("\"'")
-            alone = _ALONE.match(text)
-            if alone is not None and alone.end() == len(text):
+            if ALONE.fullmatch(text):
                 owner = lines.parents[i]
                 if owner >= 0 and i == owner + 1 and claim_of_text(said):
                     self._whole(cut, owner)
@@ -397,12 +415,12 @@ class Selection:
         for name in bound[1] | (bound[0] if of_class else set()):
             for owner in lines.enclosing(i, classes=True):
                 below = lines.below(owner) if self._gated(cut, owner) else range(0)
-                rows = [j for j in lines.mentions.get(name, ()) if j in below and j != i] if below else []
+                rows = [j for j in lines.mentions(name) if j in below and j != i] if below else []
                 self._called(cut, name, rows, ".")
         for name in bound[0] if not of_class else ():
             if inner >= 0:
                 below = lines.below(inner) if self._gated(cut, inner) else range(0)
-                rows = [j for j in lines.mentions.get(name, ()) if j in below and j != i] if below else []
+                rows = [j for j in lines.mentions(name) if j in below and j != i] if below else []
                 self._called(cut, name, rows, "")
             elif not _needle_in(name):
                 for found in self._all(name):
@@ -419,7 +437,7 @@ class Selection:
         self._followed.add(key)
         scope, below = lines.scopes[owner], lines.below(owner)
         if scope >= 0:
-            places = [(cut, j) for j in lines.mentions.get(name, ()) if j in lines.below(scope)]
+            places = [(cut, j) for j in lines.mentions(name) if j in lines.below(scope)]
         else:
             spots = (at for at in self._all(name) if self._in_arm(at))
             places = [place for at in spots if (place := self._place(at)) is not None]
@@ -548,7 +566,7 @@ class Selection:
                     if lines.scopes[j] != owner or lines.defines(j) != "__init__":
                         continue
                     taken = [word for word in {*WORD.findall(lines.text(j))} if chooses(word) == "activation"]
-                    if any(sum(k in below for k in lines.mentions[word]) == 1 for word in taken):
+                    if any(sum(k in below for k in lines.mentions(word)) == 1 for word in taken):
                         self._keep(cut, i, HEADER)
                         self._keep(cut, j, HEADER)
 
@@ -579,7 +597,7 @@ class Selection:
         rows = self._rows_of(cut, owner)
         if "isinstance" in rows and "GELU" in rows:
             return True
-        return "settings" in kinds and WIDTHS.search(rows) is not None
+        return "settings" in kinds and says_width(rows)
 
     def _rows_of(self, cut: Cut, header: int) -> str:
         """The text of the block that a header opens, itself included."""
@@ -667,21 +685,21 @@ class Selection:
                 self._marks += [(at, name, formula) for at in self._all(name)]
                 continue
             below = lines.below(scope)
-            for j in lines.mentions.get(name, ()):
+            for j in lines.mentions(name):
                 if j in below and j not in cut.kept:
                     self._marks += [(at, name, formula) for at in self._places(cut, j, name)]
         held = targets(text) if formula else None
         if held is not None and held[1] and scope >= 0:
             for owner in lines.enclosing(i, classes=True):
                 below = lines.below(owner)
-                for j in sorted({j for name in held[1] for j in lines.mentions.get(name, ()) if j in below}):
+                for j in sorted({j for name in held[1] for j in lines.mentions(name) if j in below}):
                     if not held[1].isdisjoint(members(lines.text(j))):
                         self._formula_at(cut, j)
 
     def _all(self, name: str) -> Sequence[int]:
         """Where a name stands in the text."""
         if len(self._given) < _FEW:
-            return _spots(self._text, name)
+            return spots(self._text, name)
         if self._words is None:
             self._words = {}
             for found in re.finditer(r"\w+", self._text):
@@ -911,19 +929,6 @@ class Selection:
         return found
 
 
-def _spots(text: str, name: str) -> list[int]:
-    """Where a name stands in a text: finding it and looking beside it is faster than a pattern."""
-    found = []
-    at = text.find(name)
-    while at >= 0:
-        end = at + len(name)
-        before, after = text[at - 1 : at], text[end : end + 1]
-        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
-            found.append(at)
-        at = text.find(name, end)
-    return found
-
-
 def _in_rows(text: str, words: Sequence[str], pattern: re.Pattern[str]) -> list[re.Match[str]]:
     """What a pattern finds in the rows that hold one of ``words``: searching these is faster than the pattern."""
     found: dict[int, re.Match[str]] = {}
@@ -978,7 +983,7 @@ def _identifier(text: str, at: int) -> str:
 def _used(plain: str, name: str) -> bool:
     """Whether a line but calls or hands on what ``name`` (with dots) ends in: it does not bind that name."""
     last = name.rpartition(".")[2]
-    for found in re.finditer(rf"([\w.]*)\b{re.escape(last)}\b(\s*\()?", plain):
+    for found in re.finditer(rf"(?<![\w.])([\w.]*)\b{re.escape(last)}\b(\s*\()?", plain):
         owner = found[1]
         if not found[2] and (not owner or owner in ("self.", "cls.")):
             return False

@@ -65,6 +65,7 @@ def test_rules_see_facts_only(path: Path) -> None:
             "handwritten",
             "dropped",
             "computed",
+            "settings",
             "configured",
         }
 

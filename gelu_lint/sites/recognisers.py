@@ -11,6 +11,7 @@ from gelu_lint.sites.absent import Absences
 from gelu_lint.sites.backwards import Backwards
 from gelu_lint.sites.calls import Calls
 from gelu_lint.sites.choices import Choices
+from gelu_lint.sites.compares import Compares
 from gelu_lint.sites.defs import Defs
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.exports import Exports
@@ -26,6 +27,7 @@ from gelu_lint.sites.settings import Settings
 from gelu_lint.sites.swaps import Swaps
 from gelu_lint.sites.tables import Tables
 from gelu_lint.sites.tails import Tails
+from gelu_lint.sites.trials import Trials
 from gelu_lint.takers import found_in
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import CSTNode
@@ -45,11 +47,11 @@ class Recognisers:
         self._fused, self._choices = Fused(walk, names), Choices(walk, names, self._calls, self._formulas)
         self._gates = Gates(walk, names, self._calls, self._formulas, self._choices)
         self._defs, self._swaps = Defs(walk, names), Swaps(walk, names)
-        self._exports = Exports(walk, names)
-        self._settings = Settings(walk, names)
+        self._exports, self._settings = Exports(walk, names), Settings(walk, names)
+        self._compares, self._trials = Compares(walk, names), Trials(walk, names)
         # What builds on other recognisers comes after them, and says nothing where they have found no GELU.
-        some = (self._layers, self._keeps, self._masks, self._exports)
-        rare = tuple(each for each in some if each.concerns(text))
+        seldom = (self._layers, self._keeps, self._masks, self._exports, self._compares, self._trials)
+        rare = tuple(each for each in seldom if each.concerns(text))
         self._first: tuple[Any, ...] = (
             *(self._calls, self._absences, self._formulas, self._impostors, self._backwards, self._halves),
             *(self._tails, self._tables, self._fused, self._swaps, *rare),
@@ -87,7 +89,8 @@ class Recognisers:
         nodes = (node for part in (self._calls, self._formulas) for node, _ in part.found())
         chosen = [*zip(nodes, (*called, *written), strict=True)]
         swaps = tuple(self._swaps.swaps(draft, sites))
-        taken = found_in(draft.whole, draft.starts, _in_classes(sites, swaps))
+        taken = found_in(reach.statements, _in_classes(sites, swaps))
+        known = {id(node): site for node, site in chosen}
         return summary._replace(
             sites=sites,
             uses=tuple(use for part in users for use in part.uses(draft)),
@@ -102,6 +105,8 @@ class Recognisers:
             loads=taken.loads,
             exports=tuple(self._exports.exports(draft, sites, reach)),
             entries=tuple(self._settings.entries(draft)) if sites or self._settings.speaks else (),
+            comparisons=tuple(self._compares.comparisons(draft, known)),
+            trials=tuple(self._trials.trials(draft, known)),
         )
 
     def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
