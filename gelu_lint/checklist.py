@@ -158,7 +158,7 @@ def _place(finding: Finding) -> str:
 def _clause(finding: Finding) -> str:
     """What a finding says, up to the first stop."""
     text = printable(finding.message)
-    stops = [at for mark in (": ", "; ", " (", ", which ") if (at := text.find(mark, _SHORT)) > 0]
+    stops = [at for mark in (": ", "; ", " (", ", which ", ", so ") if (at := text.find(mark, _SHORT)) > 0]
     text = text[: min(stops, default=len(text))]
     return text if len(text) <= _LONG else text[:_LONG].rsplit(" ", 1)[0] + " …"
 
