@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import os
 import re
@@ -12,7 +13,7 @@ from collections import Counter
 from gelu_lint import __version__
 from gelu_lint.config import BadConfig, check_codes, did_you_mean, forget, marked_root, settings_for
 from gelu_lint.options import OPTIONS, Option
-from gelu_lint.runner import Outcome, Run, in_force, run, run_text
+from gelu_lint.runner import Outcome, Run, codes_at, in_force, run, run_text
 from gelu_lint.source import Unreadable, decode, unified_patch, write
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
@@ -378,10 +379,10 @@ def _checklist(path: str, overrides: dict[str, Any]) -> int:
     if root and root != os.path.abspath(path):
         raise BadConfig(f"{path}: a part of the project in {root}; `gelu-lint checklist {root}` looks at all of it")
     settings = settings_for(path, overrides)
-    extended = (*settings.codes("extend-select"), *asked_for())
+    ignored = settings.codes("ignore")
+    extended = (*settings.codes("extend-select"), *(code for code in asked_for() if not code.startswith(ignored)))
     if mend:
-        ignore = (*settings.codes("ignore"), "GEL9")
-        gone = _mended(path, {**overrides, "extend-select": extended, "ignore": ignore})
+        gone = _mended(path, {**overrides, "extend-select": extended, "ignore": (*ignored, "GEL9")})
         gone += _mended(path, {**overrides, "select": (PROSE,), "extend-select": (), "unsafe-fixes": True})
     overrides["extend-select"] = extended
     result = run([path], overrides, "check", _progress())
@@ -389,8 +390,7 @@ def _checklist(path: str, overrides: dict[str, Any]) -> int:
         _say(f"gelu-lint: {problem}")
     own = [summary for summary in result.summaries if _belongs(summary.path, path)]
     findings = [f for outcome in result.outcomes if _belongs(outcome.path, path) for f in outcome.findings]
-    enabled, _ = in_force(settings_for(path, overrides))
-    found = verdicts(own, findings, enabled, path)
+    found = verdicts(own, findings, functools.partial(codes_at, path, overrides), path)
     output = settings.values["output-format"]
     _print(render(found, output, _colour() and output != "json", not _can_print("✔✘–")))
     below = {marked_root(os.path.dirname(summary.path) or ".") for summary in result.summaries if summary not in own}

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from gelu_lint.model import Entry, FileSummary, Site
+from gelu_lint.numerics.flavours import OTHERS
 from gelu_lint.roles import is_reference, is_test
 
 #: How people write each flavour in a README.
@@ -25,6 +26,8 @@ class Computed:
             if file.path.startswith(lead) and not is_test(file.path)
             for site in file.sites
             if site.form not in _IDLE
+            and site.spelling != "graph"
+            and (site.flavour not in OTHERS or site.claimed)
             and not is_test(file.path, site.symbol)
             and not is_reference(site.symbol, site.key)
         ]

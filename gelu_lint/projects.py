@@ -194,6 +194,7 @@ class _Whole:
 
     def __init__(self, files: _Files, results: Mapping[str, Done]) -> None:
         self._files, self._tasks, self._results = files, files.tasks, results
+        self._read: dict[str, FileSummary] = {}  # what files that passed no screen show, where a rule asks for it
         self._summaries = {
             path: files.settled(path, done.summary)
             for path in self._tasks
@@ -214,6 +215,8 @@ class _Whole:
             if cache is not None and led.get(task.path):
                 cache.put_led(task, led_key(led[task.path]), done)
             yield task.path, done
+        for path in self._read.keys() - self._results.keys():
+            yield path, Done(None, summary=self._read[path])
 
     def _said(self) -> Mapping[str, list[Finding]]:
         """What rules say of the project as a whole, by file."""
@@ -225,6 +228,8 @@ class _Whole:
         for rule in rules:
             if not any(rule.code in codes_for(self._tasks[path]) for path in self._summaries):
                 continue
+            if rule.loops:
+                self._read.update(self._training)
             seen = [
                 summary if rule.code in codes_for(self._tasks[path]) else _evidence(summary)
                 for path, summary in sorted({**(self._training if rule.loops else {}), **self._summaries}.items())

@@ -639,6 +639,12 @@ def in_force(settings: Settings) -> tuple[tuple[str, ...], str]:
     return codes_for(task), ".".join(map(str, floor or ()))
 
 
+def codes_at(directory: str, overrides: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """The codes that run on a file below a directory, "" for those that run there at all."""
+    settings = _settings_of(os.path.dirname(path) or "." if path else directory, _frozen(overrides))
+    return codes_for(Task(path, settings, "check"))
+
+
 def project_for(task: Task) -> Project:
     root = project_root(os.path.dirname(task.path) or ".")
     return _project_of(root, task.settings.policy, task.settings.values["min-torch"])
