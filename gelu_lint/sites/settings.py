@@ -157,7 +157,7 @@ class Settings:
         path, above, shared = self._above(node)
         if above is not None and not registry:
             registry = above.registry
-            owner, family = (above.owner, above.model_type) if shared else (owner, family)
+            owner, family = (above.owner, above.model_type) if shared else (owner or above.owner, family)
         said = {pair.key: text_of(pair.value) for pair in pairs}
         family = said.get("model_type") or family
         if form == "item" and not owner:
@@ -308,7 +308,7 @@ class Settings:
         beside = {mapping.root for mapping, pair in self._found if _counts_beside(mapping, pair)}
         return any(
             unheard(pair.key if mapping.form != "lookup" else "", text_of(pair.value))
-            or (mapping.form == "keyword" and mapping.registry not in ("", "timm"))
+            or (mapping.form in ("keyword", "item") and mapping.registry not in ("", "timm"))
             or (mapping.form == "item" and mapping.root in beside)
             for mapping, pair in self._found
             if _names_gelu(pair)
