@@ -232,11 +232,12 @@ def _near(path: str, file: FileSummary) -> bool:
 
 def _fits(entry: Entry, owner: Taker, taker: Taker, link: str) -> bool:
     """Whether a class is of the part of a model that an entry is for."""
-    said = words(" ".join((entry.key, *entry.path, entry.model_type, taker.name)))
+    by_family = "model_type" in link
+    said = words(" ".join((entry.key, *entry.path, entry.model_type, "" if by_family else taker.name)))
     qualified = (words(entry.key) & _PARTS) - _USUAL
     if not qualified <= words(owner.name) or not words(owner.name) & _SIDES <= said:
         return False
-    return bool(qualified) or (owner is taker and "model_type" not in link) or _DESIGNED.search(owner.name) is None
+    return bool(qualified) or (owner is taker and not by_family) or _DESIGNED.search(owner.name) is None
 
 
 def _is_pretrained(config: FileSummary, entry: Entry) -> bool:
@@ -284,7 +285,7 @@ def _gelus(file: FileSummary, taker: Taker, *, deep: bool = True) -> _Gelus | No
     if not sites or not all(is_fixed(site) for _, site in sites) or len({site.flavour for _, site in sites}) != 1:
         return None
     sites.sort(key=lambda pair: (pair[0] is not taker, pair[1].span))
-    return _Gelus(sites[0][1].flavour, tuple(sites), not any(member.others for member in members))
+    return _Gelus(sites[0][1].flavour, tuple(sites), not taker.others)
 
 
 def _computed(file: FileSummary, taker: Taker) -> Iterator[Site]:

@@ -15,6 +15,7 @@ from gelu_lint.screen import passes
 from gelu_lint.skeleton import LONGEST, Skeleton, skeleton, whole
 from gelu_lint.source import Source, from_text
 from gelu_lint.suppress import directives, silence
+from gelu_lint.training import loops, watches
 
 _FUTURE = re.compile(r"from[ \t]+__future__\b")
 _STRING = re.compile(r"\(*[rRuUbB]*[\x22\x27]")
@@ -66,6 +67,8 @@ def summarise(source: Source, *, complete: bool = False, arrivals: Sequence[Arri
         newline=source.newline,
         joins=scanned.joins,
         faults=tuple(faults),
+        loops=loops(text),
+        watched=watches(text),
     )
     if not bones.text.strip():
         return summary

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
+from gelu_lint.screen import place
+
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
 _NEEDLES = (b"half", b"autocast", b"HalfTensor"), (b"fp16", b"precision", b"float16", b"16-")
 _SWITCHES = (b"half",), (b"fp16", b"precision")
 _CASTS = (b"half", b"autocast"), (b"fp16", b"precision", b"float16")
+_SIXTEEN = b"6", (b"1",), (b"",)  # a six is rare
+
+#: What says, in a test or beside it, that its numbers may have less than the digits of float32, in any case of letters.
+COARSE = r"(?<![a-z])half(?![a-z])|bf16|fp16|float16|fp8|float8|int8|int4|quant|autocast"
 
 #: Words of names that hold a model, and last words of names that hold something about one, or what one gives.
 _MODELS = """
@@ -42,7 +48,6 @@ class _Rows:
     """What a row must hold; most files need none of it, so it is made when the first does."""
 
     def __init__(self) -> None:
-        self.sixteen = re.compile(rb"6(?<=16)")  # six is rare, and a pattern that begins with one character is fast
         half = rb"(?<![b\w])float16\b"
         given = (
             rb"(?:\.to\(|\btype\(|dtype[ \t]*=(?!=)|cast_inputs|import\b|\belse\b|partial"
@@ -59,8 +64,7 @@ class _Rows:
             rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view)(?:_like)?\(.*float16|\#.*(?:float16|autocast)"
         )
         self.imports = re.compile(
-            rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))",
-            re.MULTILINE,
+            rb"[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))"
         )
         self.name = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
         self.off = re.compile(rb"enabled\s*=\s*False")
@@ -88,12 +92,12 @@ def _said(data: bytes, words: tuple[bytes, ...], numbered: tuple[bytes, ...]) ->
 
 
 def _candidates(data: bytes, words: tuple[bytes, ...], numbered: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:
-    end = 0
-    for found in _rows().sixteen.finditer(data):
-        if found.start() >= end:
-            row, end = _row(data, found.start())
-            if any(word in row for word in numbered):
-                yield found.start(), row
+    at = place(data, *_SIXTEEN)
+    while at >= 0:
+        row, end = _row(data, at)
+        if any(word in row for word in numbered):
+            yield at, row
+        at = place(data, *_SIXTEEN, end)
     for word in words:
         at = data.find(word)
         while at >= 0:
@@ -112,7 +116,13 @@ def _row(data: bytes, at: int) -> tuple[bytes, int]:
 def imports(data: bytes) -> tuple[str, ...]:
     """The full names that a file imports, as far as its bytes tell."""
     found: set[str] = set()
-    for module, names, plain in _rows().imports.findall(data):
+    at = data.find(b"import")
+    while at >= 0:
+        statement = _rows().imports.match(data, data.rfind(b"\n", 0, at) + 1)
+        at = data.find(b"import", max(at + 1, statement.end() if statement is not None else 0))
+        if statement is None:
+            continue
+        module, names, plain = statement.groups()
         if plain:
             found.update(name.split()[0] for name in plain.decode("ascii", "ignore").split(",") if name.split())
             continue

@@ -92,7 +92,7 @@ class Reach:
     """What the code of one text may run."""
 
     def __init__(self, statements: Statements) -> None:
-        self._statements, self.lines = statements, statements.lines
+        self.statements, self.lines = statements, statements.lines
         self._text, self._parts = statements.text, statements.parts
         self._binders: dict[str, list[_Line]] = {}
         self._calls: dict[str, list[_Line]] = {}
@@ -333,7 +333,7 @@ class Reach:
         if name not in self._calls:
             word = re.compile(rf"\b{re.escape(name)}\b")
             spans = [(p, part) for p, part in enumerate(self._parts) if word.search(self._text, part.start, part.end)]
-            self._calls[name] = [_Line(p, i) for p, _ in spans for i in self.lines(p).mentions.get(name, ())]
+            self._calls[name] = [_Line(p, i) for p, _ in spans for i in self.lines(p).mentions(name)]
         return self._calls[name]
 
     # What names stand for at the top level
@@ -345,7 +345,7 @@ class Reach:
         return self._binders[name]
 
     def _bind(self, name: str) -> Iterator[_Line]:
-        for p in self._statements.binders.get(name, ()):
+        for p in self.statements.binders.get(name, ()):
             part = self._parts[p]
             if part.kind in ("def", "class"):
                 if defined(self._text[part.start : part.end]) == name:
@@ -620,7 +620,7 @@ class _Following:
         """Follow the classes that a function says a parameter is of, or a member of them; whether it says any."""
         lines = self._reach.lines(part)
         told = _ANNOTATED.findall(lines.text(scope))
-        told += [found for j in lines.mentions.get(name, ()) for found in _ASSERTED.findall(lines.text(j))]
+        told += [found for j in lines.mentions(name) for found in _ASSERTED.findall(lines.text(j))]
         kinds = {kind for parameter, said in told if parameter == name for kind, _ in _DOTTED.findall(said)}
         kinds = {kind for kind in kinds if kind.rpartition(".")[2][:1].isupper() and not kind.endswith("Module")}
         for kind in kinds if self._new(part, scope, name, member, "typed") else ():

@@ -7,7 +7,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
-from gelu_lint.claims import WIDTHS, backward, chooses, claim, claim_of_text, one_way, says_glu
+from gelu_lint import half
+from gelu_lint.claims import backward, chooses, claim, claim_of_text, one_way, says_glu, says_width
 from gelu_lint.cut import (
     ASKS,
     FULL,
@@ -27,8 +28,7 @@ from gelu_lint.cut import (
 from gelu_lint.facts import devices
 from gelu_lint.facts.activation_names import unheard
 from gelu_lint.facts.settings import ACTIVATION_KEYS
-from gelu_lint.half import spots
-from gelu_lint.lines import FIELDS, SILENT, WORD, code, loads, members, targets, words
+from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, Lines, code, loads, members, spots, targets, words
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import Logical, Scan
 from gelu_lint.screen import NEEDLES, marks, settings
@@ -46,8 +46,6 @@ _FIELD = re.compile(r"\s*(\w+)\s*:")
 #: A GELU of somebody else that is replaced.
 _REPLACED = re.compile(r"(?<!\bself)\.(?:gelu_?|GELU)(?:\.\w+)?\s*=(?!=)")
 _STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
-#: A line that is nothing but a string, and perhaps a comment.
-_ALONE = re.compile(rf"\s*[rRbBuU]{{0,2}}(?!\#)(?:{SILENT.pattern})\s*(?:\#[^\n]*)?\s*", re.DOTALL | re.VERBOSE)
 _NAME = re.compile(r"[\w.\- ]{1,60}")  # a string that may be the name of an activation
 _OPERATES = re.compile(r"[\w)\]]\s*(?:\*(?!\*)|/)|\b(?:mul|multiply|mul_|mul_rn|store|lambda)\b")
 #: What gives a name to a GELU: ``… as G``, ``G = nn.GELU``, ``G = getattr(nn, "GELU")``, ``class G(nn.GELU)``.
@@ -58,6 +56,13 @@ _DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.
 #: What a class says of its family and of its activations, and the words of what holds the name of one.
 _SETTING = re.compile(rf"\s*(?:model_type|{'|'.join(sorted(ACTIVATION_KEYS))})\s*[:=]")
 _KEY = re.compile(r"act|nonlin|proj")
+#: What may hold settings: a class that is made, a call that makes or takes some, a dict, a table, an object.
+_HOLDS = re.compile(
+    r"\b[A-Z]\w*\(|(?:dict|from_pretrained|for_model|create_model|add_argument|get|\w*act\w*)\(|[{\[]"
+    r"|^\s*\w+\.\w+\s*="
+)
+#: An attribute of something other than self is set to a string.
+_CHANGED = re.compile(r"\s*(?!self\.|cls\.)\w+\.\w+\s*=\s*[\"']")
 #: So many names are looked for in the text one by one.
 _FEW = 8
 _ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
@@ -88,6 +93,13 @@ _DRAWS = re.compile(
 _OPTION = re.compile(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
 #: A test that may be for part of a name.
 _BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|split|partition|fnmatch\w*)\(")
+#: Tests for the name of something, and look-ups with a default.
+_BY_NAME = re.compile(
+    r"(?:[=!]=|\bin\b)\s*[\[({]?\s*[\"']|[\"']\s*(?:==|in\b)|startswith|\bcase\b|\bin\s+\w+\s*:|\[|getattr"
+)
+_IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
+_WARNS = re.compile(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
+_GETS = re.compile(r"\w+(?=\.get\()|\w*(?i:act)\w*(?=\[)|\b[A-Z][A-Z_\d]+(?=\[)")
 _IN_ARM = ("if", "elif", "else", "try", "except", "case")
 _TESTS = ("if", "elif", "match", "case", "while")
 _TERNARY = re.compile(r"\bif\b")
@@ -96,6 +108,9 @@ _HEADS = re.compile(r"(?:def|class|for|while|with)\b[^\n]*:\s*(?:#[^\n]*)?$")
 _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
 #: A product of two, and a call of some name with one.
 _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
+#: What a function holds that compares up to a tolerance, and what a test holds that takes a gradient.
+_CLOSE = re.compile(r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*abs)|abs(?=[\s\S]*assert)")
+_SLOPES = re.compile(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
 #: Names without which no product is one of a gate and a value.
 _GATE = re.compile(r"gate|gating|(?<![a-z])(?:up|val)(?![a-z])|value|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b|glu", re.I)
 #: Words of tests between ways to compute the same thing.
@@ -134,7 +149,7 @@ class Selection:
     def _select(self) -> None:
         latin = self._text.encode("latin-1", "replace")
         self._marks = [(at, "", False) for at in marks(latin)]
-        halves = [*spots(latin)]
+        halves = [*half.spots(latin)]
         self.unmarked = not self._marks
         if self.unmarked:
             for at in halves:
@@ -161,6 +176,8 @@ class Selection:
             self._scripted()
         if self._draws:
             self._drawn()
+        if "assert" in self._text or "lose(" in self._text or "def test" in self._text:
+            self._compared()
         for at in halves:
             self._half(at)
         for at in settings(latin):
@@ -178,21 +195,36 @@ class Selection:
         lines, text = cut.lines, cut.lines.text(i)
         inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
         quiet = self._quiet(cut, i, text, inside)
-        alone = _ALONE.match(text)
+        alone = ALONE.match(text)
         if quiet.startswith("#") or (alone is not None and alone.end() == len(text)):
             return
-        self._keep(cut, i, LIGHT)
+        if not lines.defines(i) and not _HOLDS.search(text):
+            inner = lines.scopes[i]
+            if inner < 0 or lines.logical[inner].word != "class":
+                return
+        self._keep(cut, i, FULL if _CHANGED.match(text) else LIGHT)
         for owner in lines.enclosing(i, classes=True):
-            self._keep(cut, owner, LIGHT)
+            self._bases(cut, owner)
             for j in lines.below(owner):
                 if lines.scopes[j] == owner and _SETTING.match(lines.text(j)):
                     self._keep(cut, j, HEADER)
         keys = {word for word in WORD.findall(text) if _KEY.search(word)} if unheard("", quiet.strip("\"'")) else ()
         for key in keys:
-            for other in _spots(self._text, key):
+            for other in spots(self._text, key):
                 place = self._place(other)
                 if place is not None and any(mark in place[0].lines.text(place[1]) for mark in "(["):
                     self._keep(*place, LIGHT)
+
+    def _bases(self, cut: Cut, owner: int) -> None:
+        """Keep the header of a class, and those of the classes of the file that it derives from."""
+        self._keep(cut, owner, LIGHT)
+        for name in loads(cut.lines.text(owner)) - {cut.lines.defines(owner)}:
+            for at in self._all(name):
+                place = self._place(at)
+                if place is None or place[0].lines.defines(place[1]) != name:
+                    continue
+                if place[0].kept.get(place[1], -1) < LIGHT:
+                    self._bases(*place)
 
     def _half(self, at: int) -> None:
         """Keep the line of an offset, which may make code run in half precision."""
@@ -201,8 +233,7 @@ class Selection:
             return
         cut, i = place
         text = cut.lines.text(i)
-        alone = _ALONE.match(text)
-        if alone is not None and alone.end() == len(text):
+        if ALONE.fullmatch(text):
             return
         if "\n" not in self._quiet(cut, i, text, at - self._start(cut, i)):  # a string of several rows is no code
             self._keep(cut, i, NEAR)
@@ -267,6 +298,23 @@ class Selection:
     def _marked(self, cut: Cut, header: int) -> bool:
         """Whether a line of a function is kept for its own sake."""
         return any(cut.kept.get(j, -1) >= LIGHT for j in (header, *cut.lines.below(header)))
+
+    def _compared(self) -> None:
+        """Keep all of the functions that compare a GELU up to a tolerance, and of tests that take its gradient."""
+        for cut in [*self._cuts.values()]:
+            lines = cut.lines
+            around: set[int] = set()
+            for i in [*cut.kept]:
+                at = i if lines.defines(i) else lines.scopes[i]
+                if at >= 0 and "gelu" in code(lines.text(i)).lower():
+                    while at >= 0:
+                        around.add(at)
+                        at = lines.scopes[at]
+            for i in sorted(around):
+                rows = self._rows_of(cut, i) if _is_def(cut, i) else ""
+                if _CLOSE.search(rows) or (lines.defines(i).startswith("test") and _SLOPES.search(rows)):
+                    self._whole(cut, i, FULL)
+        self._drain()
 
     def _callers(self, name: str, marked: bool) -> bool:
         """Keep all of the functions that mention a name, if it has a GELU or they have; whether any has."""
@@ -333,8 +381,7 @@ class Selection:
         cut.asked.add(question)
         if quiet:
             said = quiet.strip("\"'")
-            alone = _ALONE.match(text)
-            if alone is not None and alone.end() == len(text):
+            if ALONE.fullmatch(text):
                 owner = lines.parents[i]
                 if owner >= 0 and i == owner + 1 and claim_of_text(said):
                     self._whole(cut, owner)
@@ -369,7 +416,61 @@ class Selection:
         if not quiet and cut.kept.get(i, HEADER) > HEADER:
             self._gates(cut, i, text)
         self._choices(cut, i)
+        self._falls(cut, i, text)
         self._give(cut, i, text, formula)
+
+    def _falls(self, cut: Cut, i: int, text: str) -> None:
+        """Keep all arms of the tests for names of activations around a line, and what is taken where none holds."""
+        lines = cut.lines
+        if not lines.defines(i):
+            self._defaulted(cut, i, text)
+        at = i
+        while at >= 0 and not lines.defines(at):
+            around = lines.parents[at]
+            beside = (
+                [j for j in lines.below(around) if lines.parents[j] == around] if around >= 0 else range(len(lines))
+            )
+            here = beside.index(at) if at in beside else -1
+            first = last = here
+            while first > 0 and _in_chain(lines, beside[first - 1]):
+                first -= 1
+            while last + 1 < len(beside) and _in_chain(lines, beside[last]):
+                last += 1
+            chain = [beside[k] for k in range(first, last + 1)] if here >= 0 else []
+            if len(chain) > 1 and any(_asks_name(lines, j) for j in chain):
+                for j in chain:
+                    self._whole(cut, j, LIGHT)
+                    for k in (j, *lines.below(j)):
+                        self._tables(cut, k)
+                self._docstrings(cut, i)
+            at = around
+
+    def _defaulted(self, cut: Cut, i: int, text: str) -> None:
+        """Keep the table that a line looks into with a default, and the lines that look into one that a line binds."""
+        self._tables(cut, i)
+        bound = targets(text) if "{" in text or "dict(" in text else None
+        for name in bound[0] | bound[1] if bound is not None else ():
+            for at in self._all(name):
+                place = self._place(at)
+                if self._text.startswith((".get(", "[", ")"), at + len(name)) and place is not None:
+                    other, j = place
+                    self._keep(other, j, LIGHT)
+                    around = other.lines.parents[j]
+                    if around >= 0 and other.lines.logical[around].word in ("try", "if"):
+                        self._whole(other, around, LIGHT)
+                        for k in other.lines.group(around):
+                            self._whole(other, k, LIGHT)
+
+    def _tables(self, cut: Cut, i: int) -> None:
+        """Keep what binds the tables that a line looks into."""
+        lines = cut.lines
+        for name in _GETS.findall(lines.text(i)):
+            for j in lines.bindings[0].get(name, ()):
+                self._keep(cut, j, LIGHT)
+            for at in self._all(name) if lines.scopes[i] >= 0 else ():
+                place = self._place(at)
+                if place is not None and (targets(place[0].lines.text(place[1])) or ((), ()))[0] == {name}:
+                    self._keep(*place, LIGHT)
 
     def _owner(self, cut: Cut, i: int) -> None:
         """Keep what says whether the class around a line is a module, and how it is copied."""
@@ -397,12 +498,12 @@ class Selection:
         for name in bound[1] | (bound[0] if of_class else set()):
             for owner in lines.enclosing(i, classes=True):
                 below = lines.below(owner) if self._gated(cut, owner) else range(0)
-                rows = [j for j in lines.mentions.get(name, ()) if j in below and j != i] if below else []
+                rows = [j for j in lines.mentions(name) if j in below and j != i] if below else []
                 self._called(cut, name, rows, ".")
         for name in bound[0] if not of_class else ():
             if inner >= 0:
                 below = lines.below(inner) if self._gated(cut, inner) else range(0)
-                rows = [j for j in lines.mentions.get(name, ()) if j in below and j != i] if below else []
+                rows = [j for j in lines.mentions(name) if j in below and j != i] if below else []
                 self._called(cut, name, rows, "")
             elif not _needle_in(name):
                 for found in self._all(name):
@@ -419,7 +520,7 @@ class Selection:
         self._followed.add(key)
         scope, below = lines.scopes[owner], lines.below(owner)
         if scope >= 0:
-            places = [(cut, j) for j in lines.mentions.get(name, ()) if j in lines.below(scope)]
+            places = [(cut, j) for j in lines.mentions(name) if j in lines.below(scope)]
         else:
             spots = (at for at in self._all(name) if self._in_arm(at))
             places = [place for at in spots if (place := self._place(at)) is not None]
@@ -548,7 +649,7 @@ class Selection:
                     if lines.scopes[j] != owner or lines.defines(j) != "__init__":
                         continue
                     taken = [word for word in {*WORD.findall(lines.text(j))} if chooses(word) == "activation"]
-                    if any(sum(k in below for k in lines.mentions[word]) == 1 for word in taken):
+                    if any(sum(k in below for k in lines.mentions(word)) == 1 for word in taken):
                         self._keep(cut, i, HEADER)
                         self._keep(cut, j, HEADER)
 
@@ -579,7 +680,7 @@ class Selection:
         rows = self._rows_of(cut, owner)
         if "isinstance" in rows and "GELU" in rows:
             return True
-        return "settings" in kinds and WIDTHS.search(rows) is not None
+        return "settings" in kinds and says_width(rows)
 
     def _rows_of(self, cut: Cut, header: int) -> str:
         """The text of the block that a header opens, itself included."""
@@ -667,21 +768,21 @@ class Selection:
                 self._marks += [(at, name, formula) for at in self._all(name)]
                 continue
             below = lines.below(scope)
-            for j in lines.mentions.get(name, ()):
+            for j in lines.mentions(name):
                 if j in below and j not in cut.kept:
                     self._marks += [(at, name, formula) for at in self._places(cut, j, name)]
         held = targets(text) if formula else None
         if held is not None and held[1] and scope >= 0:
             for owner in lines.enclosing(i, classes=True):
                 below = lines.below(owner)
-                for j in sorted({j for name in held[1] for j in lines.mentions.get(name, ()) if j in below}):
+                for j in sorted({j for name in held[1] for j in lines.mentions(name) if j in below}):
                     if not held[1].isdisjoint(members(lines.text(j))):
                         self._formula_at(cut, j)
 
     def _all(self, name: str) -> Sequence[int]:
         """Where a name stands in the text."""
         if len(self._given) < _FEW:
-            return _spots(self._text, name)
+            return spots(self._text, name)
         if self._words is None:
             self._words = {}
             for found in re.finditer(r"\w+", self._text):
@@ -911,19 +1012,6 @@ class Selection:
         return found
 
 
-def _spots(text: str, name: str) -> list[int]:
-    """Where a name stands in a text: finding it and looking beside it is faster than a pattern."""
-    found = []
-    at = text.find(name)
-    while at >= 0:
-        end = at + len(name)
-        before, after = text[at - 1 : at], text[end : end + 1]
-        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
-            found.append(at)
-        at = text.find(name, end)
-    return found
-
-
 def _in_rows(text: str, words: Sequence[str], pattern: re.Pattern[str]) -> list[re.Match[str]]:
     """What a pattern finds in the rows that hold one of ``words``: searching these is faster than the pattern."""
     found: dict[int, re.Match[str]] = {}
@@ -953,6 +1041,17 @@ def _given(text: str, formula: bool, hands: bool, made: bool) -> set[str]:
     return bound[0] if clear or (made and _MADE.fullmatch(value.strip())) else set()
 
 
+def _asks_name(lines: Lines, i: int) -> bool:
+    """Whether a line may ask for the name of something, or what is tried in it may."""
+    rows = (i, *lines.below(i)) if lines.logical[i].word == "try" else (i,)
+    return any(_BY_NAME.search(lines.text(j)) for j in rows)
+
+
+def _in_chain(lines: Lines, i: int) -> bool:
+    """Whether a line is an arm of a choice, or a warning between one and what is taken else."""
+    return lines.logical[i].word in _IN_CHAIN or _WARNS.match(lines.text(i)) is not None
+
+
 def _is_def(cut: Cut, i: int) -> bool:
     """Whether a line is the header of a function."""
     return bool(cut.lines.defines(i)) and cut.lines.logical[i].word != "class"
@@ -978,7 +1077,7 @@ def _identifier(text: str, at: int) -> str:
 def _used(plain: str, name: str) -> bool:
     """Whether a line but calls or hands on what ``name`` (with dots) ends in: it does not bind that name."""
     last = name.rpartition(".")[2]
-    for found in re.finditer(rf"([\w.]*)\b{re.escape(last)}\b(\s*\()?", plain):
+    for found in re.finditer(rf"(?<![\w.])([\w.]*)\b{re.escape(last)}\b(\s*\()?", plain):
         owner = found[1]
         if not found[2] and (not owner or owner in ("self.", "cls.")):
             return False

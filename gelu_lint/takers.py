@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gelu_lint.claims import chooses
 from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.lines import SILENT, targets
 from gelu_lint.model import Default, Load, Settings, Span, Taker
-from gelu_lint.outline import Part, defined, outline, parts_of
+from gelu_lint.outline import Part, defined
 from gelu_lint.scan import scan
+from gelu_lint.statements import Statements, statements_of
 
 _KEY = "|".join(sorted(ACTIVATION_KEYS, key=len, reverse=True))
 #: What asks for an activation: an attribute of anything but self that is not set, a key in quotes, a table of names.
@@ -30,9 +31,24 @@ _OTHERS = re.compile(
     r"\b(?:SiLU|Swish|ReLU6?|LeakyReLU|PReLU|R?ReLU|ELU|SELU|CELU|Mish|Softplus|Hard[sS]wish|GLU|Snake|SwiGLU)\b|"
     r"\b(?:silu|swish|relu6?|leaky_relu|elu|selu|mish|softplus|hard_?swish|glu|swiglu)\s*\("
 )
+#: Each place at which _READS or _OTHERS finds something has one of these: finding them is faster than the pattern.
+_STEMS = ("hidden_act", "activation", "act_fn", "act_layer", ".act", "\"act", "'act", "feed_forward_proj", "pooler_act",
+          "nonlinearity", "ACT", "act2fn", "_act", "getattr(")  # fmt: skip
+_STEMS_OF_OTHERS = ("SiLU", "wish", "LU6", "eLU", "SELU", "CELU", ".ELU", " ELU", "ish", "oftplus", "GLU", "Snake",
+                    "lu(", "silu", "relu", "glu")  # fmt: skip
 _WORD = re.compile(r"[^\W\d]\w*")
+#: Bases of which nothing but what is common to all modules comes.
+_PLAIN = re.compile(
+    r"Module|Layer|Cell|Block|HybridBlock|object|ABC|Protocol|Generic|Model|LightningModule|NamedTuple|Enum|ModelOutput|"
+    r"\w*Pre[tT]rainedModel|\w*Mixin|\w*Error|Exception|nn|torch|keras|layers|tf|pl|Function|autograd|metaclass|ABCMeta"
+)
+#: Classes of other files that may hold the activation of a model.
+_HOLDS = re.compile(
+    r"(?!\w*Norm)\w*(?:M[lL][pP]|FFN|Ffn|FeedForward|Feedforward|Intermediate|Block|Layer|Encoder|Decoder|Transformer|Expert|"
+    r"Stack|Backbone|Activation)\w*"
+)
 _HEADER = re.compile(r"\bclass\s+\w+\s*(?:\(([^)]*)\))?\s*:")
-_GIVEN = re.compile(r"\bdef\s+(__init__|__new__|__call__|setup|\w+)\s*\(")
+_GIVEN = re.compile(r"def[ \t]+(?:__init__|__new__|__call__|setup)[ \t]*\(")
 _FIELD = re.compile(r"^[ \t]+(\w+)[ \t]*:[ \t]*([^=\n#]+)", re.MULTILINE)
 #: Names of classes of settings, and those that others derive from, which have none of their own.
 _SETTINGS = re.compile(r"\w*(?:Config|Cfg|Args|Arguments|Params|Settings|Options|HParams)\w*")
@@ -69,14 +85,16 @@ class _Class(NamedTuple):
     text: str  # without comments and long strings, which blanks stand for
 
 
-def found_in(text: str, rows: Sequence[int], marked: Sequence[int]) -> Found:
-    """The takers of a text whose rows start at ``rows``; ``marked`` are the rows in which it has GELUs, sorted."""
-    return _Text(text, rows).found(marked)
+def found_in(statements: Statements, marked: Sequence[int]) -> Found:
+    """The takers of a text with these statements; ``marked`` are the rows in which it has GELUs, sorted."""
+    return _Text(statements).found(marked)
 
 
 def settings_in(text: str, rows: Sequence[int], name: str) -> Settings | None:
     """The class of settings of a name that a text defines at its top level."""
-    return _Text(text, rows).settings(name)
+    if name not in text:
+        return None
+    return _Text(statements_of(text, rows)).settings(name)
 
 
 def is_settings(name: str) -> bool:
@@ -85,22 +103,19 @@ def is_settings(name: str) -> bool:
 
 
 class _Text:
-    def __init__(self, text: str, rows: Sequence[int]) -> None:
-        self._text = text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
-        self._rows = rows
-        parts = outline(self._text, rows)
-        if parts is None:
-            scanned = scan(self._text)
-            parts = [*parts_of(self._text, scanned)] if scanned.sure else []
-        self._parts = parts
+    def __init__(self, statements: Statements) -> None:
+        self._text, self._rows, self._parts = statements.text, statements.rows, statements.parts
+        self._statements, self._starts = statements, [part.start for part in self._parts]
         self._classes: dict[str, Part] = {}
-        for part in parts:
+        for part in self._parts:
             if part.kind == "class":
                 self._classes.setdefault(defined(self._of(part)), part)
             elif part.kind == "compound" and "class" in self._of(part):  # if TORCH: class Mlp(nn.Module): …
                 for inner in self._inside(part):
                     self._classes.setdefault(defined(self._of(inner).strip()), inner)
         self._classes.pop("", None)
+        self._known: dict[str, _Class] = {}
+        self._others: dict[str, bool] = {}
 
     def _inside(self, part: Part) -> Iterator[Part]:
         """The classes in a compound statement, those in others aside."""
@@ -111,55 +126,125 @@ class _Text:
                 continue
             last = next((j for j in range(i + 1, len(lines)) if lines[j].indent <= line.indent), len(lines))
             first, end = part.row + line.row - 1, part.row + lines[last - 1].end_row - 1
-            ends = (*self._rows, len(self._text))
+            ends = self._statements.ends
             yield Part(ends[first - 1], ends[end], first, end, "class")
 
     def _of(self, part: Part) -> str:
         return self._text[part.start : part.end]
 
     def _class(self, name: str) -> _Class:
-        part = self._classes[name]
-        return _Class(name, part, _bare(self._of(part)))
+        if name not in self._known:
+            part = self._classes[name]
+            self._known[name] = _Class(name, part, _bare(self._of(part)))
+        return self._known[name]
 
     # Classes that take settings
 
     def found(self, marked: Sequence[int]) -> Found:
-        if not any(_any_between(marked, part.row, part.end_row) for part in self._classes.values()):
-            return Found()
-        classes = {name: self._class(name) for name in self._classes}
-        mentions = {
-            name: tuple(sorted(self._classes.keys() & {*_WORD.findall(each.text)} - {name}))
-            for name, each in classes.items()
-        }
         wanted = {name for name, part in self._classes.items() if _any_between(marked, part.row, part.end_row)}
-        while more := {name for name, held in mentions.items() if name not in wanted and not wanted.isdisjoint(held)}:
+        if not wanted:
+            return Found()
+        near = self._mentions()
+        while more := {name for name, held in near.items() if name not in wanted and not wanted.isdisjoint(held)}:
             wanted |= more
-        asking = {name for name, each in classes.items() if not is_settings(name) and _READS.search(each.text)}
-        apart = any(
-            _READS.search(_bare(self._of(part))) for part in self._parts if part.kind not in ("class", "import")
-        )
-        imported = self._imported
+        wanted = {name for name in wanted if not is_settings(name)}
+        mentions: dict[str, tuple[str, ...]] = {}
+        waiting = [*wanted]
+        while waiting:
+            name = waiting.pop()
+            if name not in mentions and not is_settings(name):
+                mentions[name] = _said(self._class(name).text, near[name])
+                waiting += mentions[name]
+        asking = self._asking()
+        imported = self._imported()
+        holding = [word for word in imported if _HOLDS.fullmatch(word) and not is_settings(word)]
+        holding = [word for word in holding if word not in self._classes]
+        asking |= {name for name in self._classes if not is_settings(name) and self._rests(name, holding)}
         takers = []
         for name in self._classes:
-            if name in wanted and not is_settings(name):
-                reads = "own" if apart or name in asking else "file" if asking else ""
-                takers.append(self._taker(classes[name], mentions[name], reads, imported))
+            if name in wanted:
+                made = _reached(name, mentions)
+                reads = "own" if "" in asking or not asking.isdisjoint(made) else "file" if asking else ""
+                others = reads != "own" and any(self._has_others(each) for each in made)
+                takers.append(self._taker(self._class(name), mentions[name], reads, others, imported))
         own = {taker.of for taker in takers if taker.of in self._classes}
         settings = tuple(each for name in sorted(own) if (each := self.settings(name)) is not None)
         return Found(tuple(takers), settings, tuple(dict.fromkeys(self._loads({t.name for t in takers}))))
 
-    @property
+    def _mentions(self) -> dict[str, set[str]]:
+        """The classes whose names stand in each class, comments included."""
+        order = sorted(self._classes.items(), key=lambda item: item[1].start)
+        starts = [part.start for _, part in order]
+        found: dict[str, set[str]] = {name: set() for name in self._classes}
+        for name in self._classes:
+            at = self._text.find(name)
+            while at >= 0:
+                around = bisect_right(starts, at) - 1
+                if around >= 0 and at < order[around][1].end and order[around][0] != name:
+                    found[order[around][0]].add(name)
+                at = self._text.find(name, at + len(name))
+        return found
+
+    def _asking(self) -> set[str]:
+        """The classes that ask settings for an activation; "" where other code does."""
+        order = sorted(self._classes.items(), key=lambda item: item[1].start)
+        starts = [part.start for _, part in order]
+        found: set[str] = set()
+        looked: set[str] = set()
+        for stem in _STEMS:
+            at = self._text.find(stem)
+            while at >= 0:
+                around = bisect_right(starts, at) - 1
+                name = order[around][0] if around >= 0 and at < order[around][1].end else ""
+                if name not in looked and _READS.search(self._text, max(0, at - 30), at + 60) is not None:
+                    if name:
+                        looked.add(name)
+                        if not is_settings(name) and _READS.search(self._class(name).text):
+                            found.add(name)
+                    elif not self._is_import(at) and _READS.search(_bare(self._row(at))):
+                        found.add("")
+                at = self._text.find(stem, at + len(stem))
+        return found
+
+    def _is_import(self, at: int) -> bool:
+        """Whether an offset lies in an import."""
+        p = bisect_right(self._starts, at) - 1
+        return p >= 0 and self._parts[p].kind == "import"
+
+    def _row(self, at: int) -> str:
+        """The row around an offset."""
+        row = bisect_right(self._rows, at)
+        return self._text[self._rows[row - 1] : self._rows[row] if row < len(self._rows) else len(self._text)]
+
+    def _rests(self, name: str, holding: Sequence[str]) -> bool:
+        """Whether a class rests on classes of other files, or makes some of ``holding``, which may ask in its place."""
+        part = self._classes[name]
+        header = _HEADER.search(self._text, part.start, part.end)
+        bases = {*_WORD.findall(header[1] or "")} if header is not None else set()
+        if any(base not in self._classes and not _PLAIN.fullmatch(base) for base in bases):
+            return True
+        near = [word for word in holding if word not in bases and self._text.find(word, part.start, part.end) >= 0]
+        return bool(near) and bool(_said(self._class(name).text, near))
+
     def _imported(self) -> dict[str, str]:
         """The full names of what is imported, relative ones with their dots, by the names that they go by here."""
         found = {}
-        for module, names in _FROM.findall(_bare(self._text)):
-            for name, alias in _NAME.findall(names):
-                found[alias or name] = f"{module}{'' if module.endswith('.') else '.'}{name}"
+        for part in self._parts:
+            if part.kind == "import" or (part.kind == "compound" and "import" in self._of(part)):
+                for module, names in _FROM.findall(_bare(self._of(part))):
+                    for name, alias in _NAME.findall(names):
+                        found[alias or name] = f"{module}{'' if module.endswith('.') else '.'}{name}"
         return found
 
-    def _taker(self, each: _Class, makes: tuple[str, ...], reads: str, imported: dict[str, str]) -> Taker:
+    def _has_others(self, name: str) -> bool:
+        if name not in self._others:
+            text = self._class(name).text
+            self._others[name] = any(stem in text for stem in _STEMS_OF_OTHERS) and _OTHERS.search(text) is not None
+        return self._others[name]
+
+    def _taker(self, each: _Class, makes: tuple[str, ...], reads: str, others: bool, imported: dict[str, str]) -> Taker:
         config, annotation, takes = "", "", False
-        for name, kind in self._given(each):
+        for name, kind in self._given(each) if reads != "own" else ():
             takes = takes or chooses(name) in ("activation", "flavour")
             if not config and (chooses(name) == "settings" or any(map(is_settings, _WORD.findall(kind)))):
                 config, annotation = name, kind
@@ -172,21 +257,20 @@ class _Text:
             self._of_class(annotation, imported) if config else "",
             reads,
             takes,
-            _OTHERS.search(each.text) is not None,
+            others,
             said[1] if said is not None else "",
         )
 
     def _given(self, each: _Class) -> Iterator[tuple[str, str]]:
         """What objects of a class are given, as names and annotations: parameters of methods and fields."""
         for found in _GIVEN.finditer(each.text):
-            if found[1] in ("__init__", "__new__", "__call__", "setup"):
-                for parameter in _split(each.text, found.end()):
-                    name, _, kind = parameter.partition("=")[0].partition(":")
-                    yield name.strip().lstrip("*"), kind.strip()
-        body = min((len(f[0]) - len(f[0].lstrip()) for f in _FIELD.finditer(each.text)), default=0)
+            for parameter in _split(each.text, found.end()):
+                name, _, kind = parameter.partition("=")[0].partition(":")
+                yield name.strip().lstrip("*"), kind.strip()
         first = each.text.find("def ")
-        for found in _FIELD.finditer(each.text, 0, first if first >= 0 else len(each.text)):
-            if len(found[0]) - len(found[0].lstrip()) == body:
+        fields = [*_FIELD.finditer(each.text, 0, first if first >= 0 else len(each.text))]
+        for found in fields:
+            if _indent(found[0]) == _indent(fields[0][0]):
                 yield found[1], found[2].strip()
 
     def _of_class(self, annotation: str, imported: dict[str, str]) -> str:
@@ -233,48 +317,32 @@ class _Text:
         if not hydra and not any(suffix in self._text for suffix in (".json", ".yaml", ".yml", ".toml")):
             return
         top = _Flow({}, takers)
-        for part in self._parts:
-            if part.kind not in ("class", "def", "import"):
-                for line in self._logical(part):
-                    top.read(line)
+        outside = [p for p, part in enumerate(self._parts) if part.kind not in ("class", "def", "import")]
+        main = [line for p in outside for line in self._logical(p)]
+        top.follow(main)
         yield from top.loads
         flows = []
-        for part in self._parts:
+        for p, part in enumerate(self._parts):
             if part.kind in ("class", "def"):
-                flow = _Flow(dict(top.held), takers)
-                lines = [*self._logical(part)]
+                flow, lines = _Flow(dict(top.held), takers), self._logical(p)
                 if hydra:
                     flow.hydra("".join(lines))
-                for line in lines:
-                    flow.read(line)
-                flows.append((part, lines, flow))
-        given = {defined(self._of(part)): flow.returned for part, _, flow in flows if flow.returned is not None}
-        for part, lines, flow in flows:
-            own = defined(self._of(part))
-            if part.kind == "class" and own in takers and not flow.loads and flow.fresh:
+                flow.follow(lines)
+                flows.append((part, defined(self._of(part)), lines, flow))
+        given = {name: what for _, name, _, flow in flows if (what := flow.returned) is not None}
+        for part, own, lines, flow in flows:
+            if part.kind == "class" and own in takers and not flow.loads:
                 flow.loads += [Load(name, beside, own, path) for name, beside, path in flow.fresh]
             yield from flow.loads
             if held := {name: what for name, what in given.items() if name != own}:
-                again = _Flow({**top.held, **held}, takers)
-                for line in lines:
-                    again.read(line)
-                yield from again.loads
+                yield from _Flow({**top.held, **held}, takers).follow(lines)
         if given:
-            again = _Flow({**top.held, **given}, takers)
-            for part in self._parts:
-                if part.kind not in ("class", "def", "import"):
-                    for line in self._logical(part):
-                        again.read(line)
-            yield from again.loads
+            yield from _Flow({**top.held, **given}, takers).follow(main)
 
-    def _logical(self, part: Part) -> Iterator[str]:
+    def _logical(self, p: int) -> list[str]:
         """The logical lines of a statement, without comments and long strings."""
-        text = self._of(part)
-        scanned = scan(text)
-        ends = (*scanned.rows, len(text))
-        bare = _bare(text)
-        for line in scanned.logical:
-            yield bare[ends[line.row - 1] : ends[line.end_row]]
+        lines = self._statements.lines(p)
+        return [_bare(lines.text(i)) for i in range(len(lines))]
 
 
 class _Flow:
@@ -302,7 +370,13 @@ class _Flow:
             folder = named.get("config_path", "").strip("/")
             self.held[first[1]] = (f"{folder}/{name}" if folder not in ("", ".") else name, True, ())
 
-    def read(self, line: str) -> None:
+    def follow(self, lines: Iterable[str]) -> Sequence[Load]:
+        """What is given to classes in some lines."""
+        for line in lines:
+            self._read(line)
+        return self.loads
+
+    def _read(self, line: str) -> None:
         """Follow what a line does with what is held."""
         literal = _FILE.search(line)
         if literal is not None:
@@ -378,8 +452,40 @@ def _bare(text: str) -> str:
 def _blank(found: re.Match[str]) -> str:
     held = found[0]
     if held[0] == "#" or held.startswith(('"""', "'''")):
-        return re.sub(r"[^\r\n]", " ", held)
+        return re.sub(r"[^\r\n]+", lambda row: " " * len(row[0]), held)
     return held
+
+
+def _reached(name: str, mentions: Mapping[str, Sequence[str]]) -> set[str]:
+    """A class and those that it is made of."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        each = waiting.pop()
+        if each in mentions and each not in found:
+            found.add(each)
+            waiting += mentions[each]
+    return found
+
+
+def _said(text: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of some names that stand in a text as words."""
+    return tuple(sorted(name for name in names if _stands(text, name)))
+
+
+def _stands(text: str, name: str) -> bool:
+    """Whether a name stands in a text as a word: finding it and looking beside it is faster than a pattern."""
+    at = text.find(name)
+    while at >= 0:
+        before, after = text[at - 1 : at], text[at + len(name) : at + len(name) + 1]
+        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
+            return True
+        at = text.find(name, at + len(name))
+    return False
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
 
 
 def _closing(text: str, start: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from gelu_lint.claims import WIDTHS, chooses
+from gelu_lint.claims import chooses, says_width
 from gelu_lint.facts.table import find
 from gelu_lint.lines import WORD, code
 from gelu_lint.model import Def, Parameter, Site, Span, Swap
@@ -148,7 +148,7 @@ class Defs:
             if near or (given and _any_between(made, first, last) and _only_named(found, blocks)):
                 told = _def(found, blocks, draft)
                 kinds = {parameter.kind for parameter in told.parameters}
-                if kinds - {"settings"} or (kinds and WIDTHS.search(blocks.of(wide).text)):
+                if kinds - {"settings"} or (kinds and says_width(blocks.of(wide).text)):
                     yield told
         for node, unread, around in self._lambdas:
             span = draft.span(node)
@@ -239,7 +239,7 @@ def _def(found: _Found, blocks: Blocks, draft: Draft) -> Def:
         tuple(last_name(getattr(d.decorator, "func", d.decorator)) for d in decorators),
         known,
         keys,
-        _sight(settings, around, block, draft) if any(map(WIDTHS.search, keys)) else "",
+        _sight(settings, around, block, draft) if any(map(says_width, keys)) else "",
         around.calls() if "activation" in kinds else (),
         not kinds.isdisjoint(("module", "perhaps")) and "approx" in around.text and _approximates(around),
     )
@@ -328,14 +328,16 @@ def _keys(settings: Sequence[str], around: Block) -> tuple[str, ...]:
         word = rf"(?<!\w)(?:self\.)?_?{re.escape(name)}"
         plain = re.compile(rf"{word}(?:\.\w+)*?\.(\w+)")
         named = re.compile(rf"{word}(?:\.get\(|\[|\s*,)\s*[\"'](\w+)[\"']")
-        whole = re.compile(rf"(\w+)\(\s*(?:\w+\s*=\s*)?(?:[^()]*,\s*)?{word}\s*[,)]")
+        handed = re.compile(rf"{word}\s*[,)]")
+        whole = re.compile(rf"(\w+)\(\s*(?:\w+\s*=\s*)?(?:[^()]*,\s*)?{handed.pattern}")
         for line in around.below:
             if name not in line.text:
                 continue
             found.update(plain.findall(line.code))
             if '"' in line.text or "'" in line.text:
                 found.update(f"[{key}]" for key in named.findall(line.text))
-            found.update("*" + call for call in whole.findall(line.code))
+            if handed.search(line.code):
+                found.update("*" + call for call in whole.findall(line.code))
     return tuple(sorted(found))
 
 

@@ -11,9 +11,11 @@ from gelu_lint.sites.absent import Absences
 from gelu_lint.sites.backwards import Backwards
 from gelu_lint.sites.calls import Calls
 from gelu_lint.sites.choices import Choices
+from gelu_lint.sites.compares import Compares
 from gelu_lint.sites.defs import Defs
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.exports import Exports
+from gelu_lint.sites.fallbacks import Fallbacks
 from gelu_lint.sites.formulas import Formulas
 from gelu_lint.sites.fused import Fused
 from gelu_lint.sites.gates import Gates
@@ -26,6 +28,7 @@ from gelu_lint.sites.settings import Settings
 from gelu_lint.sites.swaps import Swaps
 from gelu_lint.sites.tables import Tables
 from gelu_lint.sites.tails import Tails
+from gelu_lint.sites.trials import Trials
 from gelu_lint.takers import found_in
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import CSTNode
@@ -44,17 +47,18 @@ class Recognisers:
         self._layers, self._keeps, self._masks = Layers(walk, names), Keeps(walk, names), Masks(walk, names)
         self._fused, self._choices = Fused(walk, names), Choices(walk, names, self._calls, self._formulas)
         self._gates = Gates(walk, names, self._calls, self._formulas, self._choices)
+        self._fallbacks = Fallbacks(walk, names, self._choices)
         self._defs, self._swaps = Defs(walk, names), Swaps(walk, names)
-        self._exports = Exports(walk, names)
-        self._settings = Settings(walk, names)
+        self._exports, self._settings = Exports(walk, names), Settings(walk, names)
+        self._compares, self._trials = Compares(walk, names), Trials(walk, names)
         # What builds on other recognisers comes after them, and says nothing where they have found no GELU.
-        some = (self._layers, self._keeps, self._masks, self._exports)
-        rare = tuple(each for each in some if each.concerns(text))
+        seldom = (self._layers, self._keeps, self._masks, self._exports, self._compares, self._trials)
+        rare = tuple(each for each in seldom if each.concerns(text))
         self._first: tuple[Any, ...] = (
             *(self._calls, self._absences, self._formulas, self._impostors, self._backwards, self._halves),
             *(self._tails, self._tables, self._fused, self._swaps, *rare),
         )
-        self._second: tuple[Any, ...] = (self._choices, self._gates, self._defs)
+        self._second: tuple[Any, ...] = (self._choices, self._gates, self._defs, self._fallbacks)
         self._found = False
         self.visitors: tuple[Any, ...] = (self._halves,) if unmarked else (*self._first, *self._second, self._settings)
 
@@ -63,7 +67,7 @@ class Recognisers:
         found = [node for visitor in self.visitors if visitor in self._first for node in visitor.nodes()]
         if len(self.visitors) == 1:
             return found
-        self._found = bool(found)
+        self._found = bool(found) or self._fallbacks.concerned()
         found += self._settings.nodes()
         return [*found, *(node for visitor in self._second for node in visitor.nodes())] if self._found else found
 
@@ -87,7 +91,8 @@ class Recognisers:
         nodes = (node for part in (self._calls, self._formulas) for node, _ in part.found())
         chosen = [*zip(nodes, (*called, *written), strict=True)]
         swaps = tuple(self._swaps.swaps(draft, sites))
-        taken = found_in(draft.whole, draft.starts, _in_classes(sites, swaps))
+        taken = found_in(reach.statements, _in_classes(sites, swaps))
+        known = {id(node): site for node, site in chosen}
         return summary._replace(
             sites=sites,
             uses=tuple(use for part in users for use in part.uses(draft)),
@@ -95,6 +100,7 @@ class Recognisers:
             held=(*self._layers.held(draft), *self._keeps.held(draft)),
             masks=tuple(self._masks.masks(draft)),
             choices=tuple(self._choices.choices(draft, chosen)) if self._found else (),
+            fallbacks=tuple(self._fallbacks.fallbacks(draft, chosen)) if self._found else (),
             defs=tuple(self._defs.defs(draft, sites, swaps)) if self._found else (),
             swaps=swaps,
             takers=taken.takers,
@@ -102,6 +108,8 @@ class Recognisers:
             loads=taken.loads,
             exports=tuple(self._exports.exports(draft, sites, reach)),
             entries=tuple(self._settings.entries(draft)) if sites or self._settings.speaks else (),
+            comparisons=tuple(self._compares.comparisons(draft, known)),
+            trials=tuple(self._trials.trials(draft, known)),
         )
 
     def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:

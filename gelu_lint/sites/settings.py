@@ -143,15 +143,17 @@ class Settings:
             return None
         return find_layer(self._names.resolve(node.func, self._walk.moment))
 
-    def _of_transformers(self, node: CSTNode, moment: Moment, depth: int = 0) -> str:
-        """The registry of a class that is surely one of transformers, or derives from one; else ""."""
+    def _of_transformers(self, node: CSTNode, moment: Moment, ending: str = "", depth: int = 0) -> str:
+        """The registry of a class that is surely one of transformers (with this ``ending``), or derives from one; else
+        ""."""
         found = self._names.reaching(node, moment) if isinstance(node, Name) else ()
         own = found[0].node if len(found) == 1 else None
         if isinstance(own, ClassDef) and depth < _DEPTH:
-            bases = (self._of_transformers(base.value, found[0].moment, depth + 1) for base in own.bases)
+            bases = (self._of_transformers(base.value, found[0].moment, ending, depth + 1) for base in own.bases)
             return next(filter(None, bases), "")
         names = self._names.resolve(node, moment)
-        return "transformers" if names and all(name.split(".")[0] == "transformers" for name in names) else ""
+        sure = all(name.split(".")[0] == "transformers" and name.endswith(ending) for name in names)
+        return "transformers" if names and sure else ""
 
     def _add(self, node: CSTNode, pairs: list[_Pair], form: str, owner: str, registry: str, family: str) -> None:
         path, above, shared = self._above(node)
@@ -235,11 +237,10 @@ class Settings:
                 pairs += (pair for small in statement.body for pair in _fields(small))
         family = next((text_of(pair.value) for pair in pairs if pair.key == "model_type"), "")
         moment, bases = self._walk.moment, [base.value for base in node.bases]
-        registry = next(filter(None, (self._of_transformers(base, moment) for base in bases)), "")
-        configures = any(last_name(base).endswith("Config") for base in bases)
+        registry = next(filter(None, (self._of_transformers(base, moment, "Config") for base in bases)), "")
         where = ".".join(filter(None, (symbol(self._walk.path), node.name.value)))
         self._mappings[id(node)] = _Mapping(
-            "field", node, pairs, (), id(node), node.name.value, registry if configures else "", family, where,
+            "field", node, pairs, (), id(node), node.name.value, registry, family, where,
             self._group(),
         )  # fmt: skip
 
@@ -307,8 +308,8 @@ class Settings:
         """Whether a file matters for its settings alone, once ``nodes`` has been asked."""
         beside = {mapping.root for mapping, pair in self._found if _counts_beside(mapping, pair)}
         return any(
-            unheard(pair.key if mapping.form != "lookup" else "", text_of(pair.value))
-            or (mapping.form in ("keyword", "item") and mapping.registry not in ("", "timm"))
+            unheard("act_layer" if mapping.registry == "timm" else pair.key, text_of(pair.value))
+            or (mapping.form in ("item", "keyword") and mapping.registry not in ("", "timm"))
             or (mapping.form == "item" and mapping.root in beside)
             for mapping, pair in self._found
             if _names_gelu(pair)
