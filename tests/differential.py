@@ -30,7 +30,7 @@ def facts(summary: FileSummary) -> set[object]:
     found = (finding for finding in judge(summary, Project(), CODES) if finding.code != "GEL900")
     masks = (mask for mask in summary.masks if mask.known)
     facts = (*summary.sites, *summary.uses, *summary.defs, *summary.swaps, *summary.held, *summary.choices)
-    return {*facts, *masks, *found}
+    return {*facts, *masks, *summary.comparisons, *summary.trials, *found}
 
 
 def differences(path: Path) -> Iterator[str]:

@@ -84,8 +84,10 @@ def test_what_watches(text: str, seen: bool) -> None:
 
 
 MODEL = "import torch.nn.functional as F\n\n\ndef mlp(x, w):\n    return F.gelu(x @ w, approximate='tanh')\n"
-LOOP = "from model import mlp\n\n\ndef train(data, optimizer):\n    for x in data:\n        mlp(x).backward()\n"
-"        optimizer.step()\n"
+LOOP = (
+    "from model import mlp\n\n\ndef train(data, optimizer):\n    for x in data:\n        mlp(x).backward()\n"
+    "        optimizer.step()\n"
+)
 FLOW = "import torch\n\n\ndef test_gelu_gradient_flow():\n    run(torch)\n"
 
 
