@@ -30,7 +30,7 @@ _NAMED = re.compile(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
 _TEMPLATE = re.compile(r"\{%-?\s*\w+")
 
 #: Words without one of which a file neither trains anything nor watches what its GELUs give.
-_TRAINING = ("backward(", "apply_", ".update(", ".fit(", "rainer", "gelu_output_std", "GeluMonitor")
+_TRAINING = ("backward(", "apply_", ".update(", ".fit(", "rain", "gelu_output_std", "GeluMonitor")
 
 #: Kinds of uses that no fix is written for.
 _NO_FIX = ("key", "fused", "gate", "slowpath", "trusts")
