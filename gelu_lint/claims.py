@@ -309,8 +309,16 @@ _ACTIVATION_CHOICE = re.compile(
 _SETTINGS = re.compile(r"(?:\w+_)?(?:config|cfg)|(?:model_|transformer_)?args|hparams|hps|conf")
 
 
-#: What keys for the width of a feed-forward block have in common: without one nobody asks what else the settings have.
-WIDTHS = re.compile(r"ffn?_|_ff|d_?ff|inner|mlp_|feed_?forward_?|intermediate_|filter_|expan|widen|embd")
+#: What keys for the width of a feed-forward block have in common.
+_WIDTHS = (
+    *("ff_", "ffn_", "_ff", "dff", "inner", "mlp_", "feedforward", "feed_forward", "intermediate_", "filter_"),
+    *("expan", "widen", "embd"),
+)
+
+
+def says_width(text: str) -> bool:
+    """Whether a text may have a key for such a width: without one nobody asks what else the settings have."""
+    return any(word in text for word in _WIDTHS)
 
 
 @lru_cache(maxsize=1024)

@@ -58,7 +58,7 @@ def losses(file: FileSummary) -> tuple[Loss, ...]:
     """What is lost in a file, in source order, one finding a place."""
     if not (file.defs or file.swaps) or is_test(file.path) or internal(file):
         return ()
-    sites = [site for site in file.sites if _fixed(site)]
+    sites = [site for site in file.sites if is_fixed(site)]
     found: dict[Span, Loss] = {}
     for loss in (
         *_unread(file),
@@ -71,7 +71,7 @@ def losses(file: FileSummary) -> tuple[Loss, ...]:
     return tuple(found[span] for span in sorted(found))
 
 
-def _fixed(site: Site, *, chosen: bool = False) -> bool:
+def is_fixed(site: Site, *, chosen: bool = False) -> bool:
     """Whether a site computes the same GELU whatever its surroundings are given.
 
     ``chosen`` admits formulas beside a parameter that by its name chooses: perhaps it is the one that nothing reads.
@@ -104,7 +104,7 @@ def _within(sites: Sequence[Site], rows: tuple[int, int]) -> list[Site]:
 
 def _unread(file: FileSummary) -> Iterator[Loss]:
     """Parameters that are accepted and then not read."""
-    sites = [site for site in file.sites if _fixed(site, chosen=True)]
+    sites = [site for site in file.sites if is_fixed(site, chosen=True)]
     patches = {swap.rows for swap in file.swaps if swap.kind == "patch"}
     for each in file.defs:
         if _silent(each.symbol, each.decorators) or each.first == "ctx":
@@ -268,7 +268,7 @@ def _patched(file: FileSummary) -> Iterator[Loss]:
             message = f"takes the place of {row.name} without its {row.keyword}: whoever passes that gets a TypeError"
             yield Loss(swap.named, swap.statement, swap.symbol, message, "warning")
         elif swap.kind == "patched method" and not swap.keeps:
-            inside = _within([site for site in file.sites if _fixed(site)], swap.rows)
+            inside = _within([site for site in file.sites if is_fixed(site)], swap.rows)
             if inside:
                 message = (
                     f"takes the place of {row.name}'s method without a look at its {row.keyword}: computes "

@@ -29,6 +29,9 @@ _BOUND = re.compile(r"(?<![.\w])([A-Za-z_]\w*)\b(?=\s*(?:[,):\];\#]|$|=(?!=)|in\
 _NAMED = re.compile(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
 _TEMPLATE = re.compile(r"\{%-?\s*\w+")
 
+#: Words without one of which a file neither trains anything nor watches what its GELUs give.
+_TRAINING = ("backward(", "apply_", ".update(", ".fit(", "rain", "gelu_output_std", "GeluMonitor")
+
 #: Kinds of uses that no fix is written for.
 _NO_FIX = ("key", "fused", "gate", "slowpath", "trusts")
 
@@ -62,11 +65,15 @@ def summarise(source: Source, *, complete: bool = False, arrivals: Sequence[Arri
     summary = FileSummary(
         source.path,
         directives=tuple(directives(text, scanned)),
-        import_at=_import_at(source, bones.parts),
+        import_at=_import_at(source, bones.statements.parts),
         newline=source.newline,
         joins=scanned.joins,
         faults=tuple(faults),
     )
+    if any(word in text for word in _TRAINING):
+        from gelu_lint.training import loops, watches
+
+        summary = summary._replace(loops=loops(text), watched=watches(text))
     if not bones.text.strip():
         return summary
     read = _parsed(summary, bones, source, arrivals)
@@ -94,6 +101,7 @@ def _fault(row: int, end_row: int, message: str) -> Fault:
 
 def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Sequence[Arrival]) -> FileSummary:
     """``summary`` with the facts of what is left of a text. LibCST is imported here, and only here."""
+    from gelu_lint.reach import Reach
     from gelu_lint.sites.draft import Draft
     from gelu_lint.sites.recognisers import Recognisers
     from gelu_lint.tree.names import Names
@@ -117,7 +125,7 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
     statements = [(line.row, line.end_row) for line in bones.logical]
     draft = Draft(text, from_text("", text).rows, bones.origin, statements, placed, source.text, source.rows, shifts)
-    summary = recognisers.facts(summary, draft, arrivals)
+    summary = recognisers.facts(summary, draft, Reach(bones.statements), arrivals)
     taken = names.taken
     if any(not _plain(site) for site in summary.sites) or any(use.kind not in _NO_FIX for use in summary.uses):
         taken = taken | _loosely_bound(source, bones.origin)
@@ -187,13 +195,18 @@ def judge(
     """The findings of the rules ``codes`` on one file, in source order, without those that a directive silences.
 
     Without ``noqa``, those that a noqa silences are left in, for a host that applies noqa itself. ``across`` are what
-    the rules say of the project as a whole at this file; None where the run sees but a part of it.
+    the rules say of the project as a whole at this file, or of another with a place in this one; None where the run
+    sees but a part of it.
     """
     from gelu_lint.registry import all_rules
 
     rules = [rule for rule in all_rules() if rule.code in codes]
     found = [finding for rule in rules if not rule.late for finding in rule.check(summary, project)]
-    found += [finding for finding in across or () if finding.code in codes]
+    said = [finding for finding in across or () if finding.code in codes]
+    if said:
+        outranked = _outranked(said, summary.path)
+        found = [finding for finding in found if (finding.code, finding.span) not in outranked]
+    found += [finding for finding in said if finding.path == summary.path]
     known = [rule.code for rule in all_rules()]
     sure = [rule for rule in rules if across is not None or not rule.project]
     judged = [rule.code for rule in sure if project.policy or not rule.needs_policy]
@@ -201,6 +214,18 @@ def judge(
     summary = summary._replace(directives=tuple(_heard(directive, summary.faults) for directive in seen))
     kept += [finding for rule in rules if rule.late for finding in rule.check(summary, project)]
     return sorted((_completed(f, summary) for f in kept), key=lambda f: (f.span, f.code, f.message))
+
+
+def _outranked(said: Sequence[Finding], path: str) -> set[tuple[str, Span]]:
+    """Codes and places in a file at which other rules give way to what is said of the project."""
+    from gelu_lint.registry import all_rules
+
+    ranks = {rule.code: rule.outranks for rule in all_rules()}
+    found: set[tuple[str, Span]] = set()
+    for finding in said:
+        places = [(finding.path, finding.span), *((other, span) for other, span, _ in finding.related)]
+        found.update((code, span) for code in ranks[finding.code] for other, span in places if other == path)
+    return found
 
 
 def _heard(directive: Directive, faults: Sequence[Fault]) -> Directive:

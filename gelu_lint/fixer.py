@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gelu_lint.engine import judge, summarise
 from gelu_lint.imports import import_edit, line
 from gelu_lint.kinds import kind_of
-from gelu_lint.model import Arrival, Edit, FileSummary, Finding, Need, Project
+from gelu_lint.model import Arrival, Edit, FileSummary, Finding, Need, Project, Span
 from gelu_lint.source import Source, decode
 
 _ROUNDS = 10
@@ -55,7 +55,8 @@ def fix(
         text = apply(current, edits)
         if text == current.text:
             break
-        current = decode(source.path, source.encode(text))
+        before, current = current, decode(source.path, source.encode(text))
+        across = _left(across, edits, before, current) if across else across
         summary = summarise(current, complete=True, arrivals=arrivals)
         python = kind_of(source.path) == "python"
         if len(summary.faults) > len(faults) or (python and _compiles(source.text) and not _compiles(text)):
@@ -108,6 +109,32 @@ def _chosen(summary: FileSummary, found: Iterable[Finding], delta: float, unsafe
         needs = union
     place = import_edit(summary, needs.values())
     return [*taken, place] if place is not None else taken
+
+
+def _left(across: Sequence[Finding], edits: Sequence[Edit], old: Source, new: Source) -> list[Finding]:
+    """What is left of findings that nobody tells anew once ``edits`` have turned one text into another."""
+    moves = sorted((*_offsets(old, edit), len(edit.content)) for edit in edits)
+
+    def at(row: int, column: int) -> tuple[int, int]:
+        offset = old.offset(row, column)
+        shift = sum(length - (end - start) for start, end, length in moves if end <= offset)
+        inside = next((end - offset for start, end, _ in moves if start < offset < end), 0)
+        return new.position(offset + shift + inside)
+
+    def moved(span: Span) -> Span:
+        return Span(*at(span.row, span.column), *at(span.end_row, span.end_column))
+
+    left = []
+    for finding in across:
+        fix = finding.fix
+        if fix is not None and fix.edits and all(edit in edits for edit in fix.edits):
+            continue
+        if fix is not None:
+            fix = fix._replace(edits=tuple(edit._replace(span=moved(edit.span)) for edit in fix.edits))
+        first, last = finding.statement
+        rows = (at(first, 0)[0], at(last, 0)[0]) if first else finding.statement
+        left.append(finding._replace(span=moved(finding.span), statement=rows, fix=fix))
+    return left
 
 
 def _meets(edits: Iterable[Edit], taken: Sequence[Edit]) -> bool:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import functools
 import re
 
+from gelu_lint.screen import place
+
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: One of these stands in each row that makes code run in fp16; searching them one by one beats a pattern.
-_SWITCHES = (b"fp16", b"precision", b"half")
-_CASTS = (b"float16", b"autocast")
-_NEEDLES = (*_SWITCHES, *_CASTS, b"HalfTensor", b"16-")
+#: In each row that makes code run in fp16 stands one of the first of these, or a 16 and one of the second. Without
+#: torch, and with it, most show by fewer of them.
+_NEEDLES = (b"half", b"autocast", b"HalfTensor"), (b"fp16", b"precision", b"float16", b"16-")
+_SWITCHES = (b"half",), (b"fp16", b"precision")
+_CASTS = (b"half", b"autocast"), (b"fp16", b"precision", b"float16")
+_SIXTEEN = b"6", (b"1",), (b"",)  # a six is rare
+
+#: What says, in a test or beside it, that its numbers may have less than the digits of float32, in any case of letters.
+COARSE = r"(?<![a-z])half(?![a-z])|bf16|fp16|float16|fp8|float8|int8|int4|quant|autocast"
 
 #: Words of names that hold a model, and last words of names that hold something about one, or what one gives.
 _MODELS = """
@@ -57,8 +64,7 @@ class _Rows:
             rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view)(?:_like)?\(.*float16|\#.*(?:float16|autocast)"
         )
         self.imports = re.compile(
-            rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))",
-            re.MULTILINE,
+            rb"[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))"
         )
         self.name = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
         self.off = re.compile(rb"enabled\s*=\s*False")
@@ -67,32 +73,56 @@ class _Rows:
 _rows = functools.cache(_Rows)
 
 
-def spots(data: bytes, needles: tuple[bytes, ...] = _NEEDLES) -> Iterator[int]:
+def spots(data: bytes) -> Iterator[int]:
     """Where in a file a row says that something may run in fp16, or that it does not."""
-    for needle in needles:
-        at = data.find(needle)
-        while at >= 0:
-            end = data.find(b"\n", at)
-            end = end if end >= 0 else len(data)
-            row = data[data.rfind(b"\n", 0, at) + 1 : end]
-            if _rows().says.search(row) is not None and _rows().idle.search(row) is None:
-                yield at
-            at = data.find(needle, end)
+    return (at for at, _ in _said(data, *_NEEDLES))
 
 
 def shows(data: bytes) -> bool:
     """Whether a file may hold what makes code of others run in fp16: the rarest words aside."""
-    for at in spots(data, (*_SWITCHES, *_CASTS) if b"torch" in data else _SWITCHES):
-        end = data.find(b"\n", at)
-        if _rows().off.search(data, data.rfind(b"\n", 0, at) + 1, end if end >= 0 else len(data)) is None:
-            return True
-    return False
+    said = _said(data, *(_CASTS if b"torch" in data else _SWITCHES))
+    return any(_rows().off.search(row) is None for _, row in said)
+
+
+def _said(data: bytes, words: tuple[bytes, ...], numbered: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:
+    """The rows with one of these words, or of those beside a 16, that say something, each with an offset in it."""
+    for at, row in _candidates(data, words, numbered):
+        if _rows().says.search(row) is not None and _rows().idle.search(row) is None:
+            yield at, row
+
+
+def _candidates(data: bytes, words: tuple[bytes, ...], numbered: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:
+    at = place(data, *_SIXTEEN)
+    while at >= 0:
+        row, end = _row(data, at)
+        if any(word in row for word in numbered):
+            yield at, row
+        at = place(data, *_SIXTEEN, end)
+    for word in words:
+        at = data.find(word)
+        while at >= 0:
+            row, end = _row(data, at)
+            yield at, row
+            at = data.find(word, end)
+
+
+def _row(data: bytes, at: int) -> tuple[bytes, int]:
+    """The row around an offset, and where it ends."""
+    end = data.find(b"\n", at)
+    end = end if end >= 0 else len(data)
+    return data[data.rfind(b"\n", 0, at) + 1 : end], end
 
 
 def imports(data: bytes) -> tuple[str, ...]:
     """The full names that a file imports, as far as its bytes tell."""
     found: set[str] = set()
-    for module, names, plain in _rows().imports.findall(data):
+    at = data.find(b"import")
+    while at >= 0:
+        statement = _rows().imports.match(data, data.rfind(b"\n", 0, at) + 1)
+        at = data.find(b"import", max(at + 1, statement.end() if statement is not None else 0))
+        if statement is None:
+            continue
+        module, names, plain = statement.groups()
         if plain:
             found.update(name.split()[0] for name in plain.decode("ascii", "ignore").split(",") if name.split())
             continue

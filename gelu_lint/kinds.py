@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from gelu_lint.screen import passes
 
@@ -19,6 +20,7 @@ _SUFFIXES = {
 }
 #: What a project says of itself, whatever the suffix.
 _README = ("readme", "readme.md", "readme.rst", "readme.txt")
+_REQUIREMENTS = re.compile(r"(?:^|/)requirements[^/]*(?:/[^/]*)?\.txt$")
 _DECLARATIONS = ("pyproject.toml", "setup.cfg", "environment.yml", "environment.yaml")
 
 #: JSON, YAML and TOML files that configure no model, by name or by the end of it.
@@ -27,6 +29,8 @@ _NO_CONFIG = (
     *("added_tokens.json", "special_tokens_map.json", ".index.json", ".schema.json", ".pre-commit-config.yaml"),
     *("poetry.toml", "cargo.toml", "pnpm-lock.yaml", "mkdocs.yml", "_toctree.yml"),
 )
+#: Operators of ONNX that a GELU has one of.
+_OPERATORS = (b"Gelu", b"Erf", b"Tanh", b"Sigmoid", b"Exp")
 #: Bytes from which on a file of settings is data rather than a configuration: it is passed over.
 _LARGEST = 512_000
 
@@ -44,7 +48,7 @@ def kind_of(path: str) -> str:
     name = os.path.basename(path).lower()
     if name in _README:
         return "prose"
-    if name in _DECLARATIONS or (name.startswith("requirements") and name.endswith(".txt")):
+    if name in _DECLARATIONS or _REQUIREMENTS.search(path.replace(os.sep, "/").lower()):
         return "declarations"
     kind = _SUFFIXES.get(os.path.splitext(name)[1], "python")
     return "other" if kind in CONFIGS and name.endswith(_NO_CONFIG) else kind
@@ -62,7 +66,7 @@ def matters(path: str, data: bytes) -> bool:
         return passes(data)
     if kind in CONFIGS:
         return _is_config(data.lower())
-    return kind in ("prose", "graph")
+    return kind == "prose" or (kind == "graph" and any(name in data for name in _OPERATORS))
 
 
 def _is_config(lowered: bytes) -> bool:

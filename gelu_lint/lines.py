@@ -4,6 +4,8 @@ All of it is told from words, without a parser; where words leave it open, more 
 """
 
 import re
+import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from keyword import kwlist
@@ -17,6 +19,9 @@ _BARE = re.compile(r"(?<![\w.])[^\W\d]\w*(?![\w\"'])")
 _MEMBER = re.compile(r"\.\s*([^\W\d]\w*)")
 _OPENS = frozenset(("for", "while", "if", "elif", "else", "with", "async", "try", "except", "finally", "match"))
 _ARMS = frozenset(("elif", "else", "except", "finally"))
+#: Words of lines that bind nothing, and of headers that do not.
+_STILL = frozenset(("return", "raise", "assert", "yield", "await", "pass", "break", "continue"))
+_TESTS = frozenset(("if", "elif", "else", "while", "try", "finally"))
 _DEFINES = re.compile(r"[\s\\]*(?:async[\s\\]+)?(?:def|class)[\s\\]+(\w+)")
 
 # In a line without f-strings this finds the comments and strings exactly; what may be an f-string shows by its quote.
@@ -27,6 +32,8 @@ SILENT = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+#: A line that is nothing but a string, and perhaps a comment.
+ALONE = re.compile(rf"\s*[rRbBuU]{{0,2}}(?!\#)(?:{SILENT.pattern})\s*(?:\#[^\n]*)?\s*", re.DOTALL | re.VERBOSE)
 FIELDS = re.compile(r"""(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])['"]""")
 
 # Most assignments: one name or attribute of self, and no second target behind it.
@@ -110,6 +117,19 @@ def _unfilled(plain: str) -> str:
     return "".join(kept) if depth else "".join((*kept, plain[start:]))
 
 
+def spots(text: str, name: str, start: int = 0, end: int = sys.maxsize) -> list[int]:
+    """Where a name stands in a stretch of text: finding it and looking beside it is faster than a pattern."""
+    found = []
+    at = text.find(name, start, end)
+    while at >= 0:
+        behind = at + len(name)
+        before, after = text[at - 1 : at], text[behind : behind + 1]
+        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
+            found.append(at)
+        at = text.find(name, behind, end)
+    return found
+
+
 class Lines:
     """The lines of one statement.
 
@@ -126,6 +146,7 @@ class Lines:
         self.loose: set[int] = set()  # lines of which more is said to be bound than is, once bindings are known
         self._groups: dict[int, list[int]] = {}  # arms of one statement, and decorators with what they stand before
         self._headers: set[int] = set()
+        self._mentions: dict[str, list[int]] = {}
         self._defined = [self._definition(i) for i in range(len(logical))]
         self._ends = [len(logical)] * len(logical)  # by header the line behind its block
         around: list[tuple[int, int]] = []  # (line, column) of the headers around
@@ -228,6 +249,8 @@ class Lines:
         if word in ("import", "from", "del", "case", "global", "nonlocal"):
             return words(text), none
         opens = word in _OPENS
+        if ":=" not in text and (ALONE.fullmatch(text) if not word else self._is_still(i, text)):
+            return none, none
         if not opens and ";" not in text and ":=" not in text:
             if not any(mark in text for mark in ("=", ":", "_(", "setattr", "register_buffer")):
                 return none, none
@@ -252,14 +275,19 @@ class Lines:
             return {step[1]}, none
         return ({annotated[1]} if annotated is not None else none), none
 
-    @cached_property
-    def mentions(self) -> dict[str, list[int]]:
-        """The lines in which a word stands, by word."""
-        found: dict[str, list[int]] = {}
-        for i in range(len(self)):
-            for word in {*WORD.findall(self.text(i))}:
-                found.setdefault(word, []).append(i)
-        return found
+    def mentions(self, name: str) -> list[int]:
+        """The lines in which a word stands."""
+        if name not in self._mentions:
+            first, last = self.logical[0].row + self._shift - 1, self.logical[-1].end_row + self._shift
+            places = spots(self._text, name, self._rows[first], self._rows[last])
+            found = (self.row_of(bisect_right(self._rows, at)) for at in places)
+            self._mentions[name] = [*dict.fromkeys(i for i in found if i >= 0)]
+        return self._mentions[name]
+
+    def _is_still(self, i: int, text: str) -> bool:
+        """Whether a line without a walrus binds nothing, as its first word tells."""
+        word = self.logical[i].word
+        return (word in _STILL or (word in _TESTS and i in self._headers)) and ";" not in text
 
     @cached_property
     def outer(self) -> dict[str, list[int]]:

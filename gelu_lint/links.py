@@ -6,13 +6,15 @@ import posixpath
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from gelu_lint.model import Arrival, Context
+from gelu_lint.model import Arrival, Context, FileSummary, Settings
 from gelu_lint.reach import HANDED, MEMBER, Reach
 
 #: So many names of other files are looked up in one project.
 _MOST = 3_000
 #: So many of them from one context, the nearest first: what is farther away is hardly the model.
 _EACH = 80
+#: So many files hand on the name of a class before the one that defines it.
+_HOPS = 4
 #: Where the packages of a project lie, beside its root.
 _SOURCES = ("", "src/", "lib/", "python/")
 
@@ -118,3 +120,32 @@ def arrivals(
                 Arrival(context._replace(rows=(), made=(), leads=()), tuple(sorted(held)))
             )
     return {path: tuple(held) for path, held in found.items()}
+
+
+def settled(
+    home: str,
+    summary: FileSummary,
+    modules: Modules,
+    read: Callable[[str, str], Settings | None],
+    imports: Callable[[str], Iterable[str]],
+) -> FileSummary:
+    """``summary``, of the file ``home``, with the classes of settings that other files define for its classes.
+
+    ``read`` gives the class of a name that a file defines, ``imports`` what a file imports, as full names.
+    """
+    found = {settings.name: settings for settings in summary.settings}
+    for taker in summary.takers:
+        importer, target = home, taker.of
+        if taker.reads == "own" or target.rpartition(".")[2] in found:
+            continue
+        for _ in range(_HOPS if "." in target else 0):
+            place = modules.find(importer, target)
+            if place is None or len(place[1]) != 1:
+                break
+            importer, name = place[0], place[1][0]
+            settings = read(importer, name)
+            if settings is not None:
+                found[settings.name] = settings
+                break
+            target = next((other for other in imports(importer) if other.rpartition(".")[2] == name), "")
+    return summary._replace(settings=tuple(found.values()))

@@ -152,10 +152,11 @@ class Formula(NamedTuple):
 class Site(NamedTuple):
     """One place that claims to be, or turns out to be, a GELU.
 
-    spelling   call, reference, string (a layer is given the name of its activation) (formula, config, graph, module,
-               prose come with their recognisers)
+    spelling   call, reference, string (a layer is given the name of its activation), graph (in an ONNX file) (formula,
+               config, module, prose come with their recognisers)
     form       how it is spelled: call, partial, super; formula, backward; base (of a class), argument, default,
-               attribute, variable, table, element, return, import
+               attribute, variable, table, element, return, import; in a graph operator (one node is the GELU) or chain
+               (several nodes come to one; ``value`` is then the opset)
     key        the name it is given under: keyword, parameter, attribute, table key or variable; "" without one
     consumer   the last name of the call that it is handed to, "" where there is none
     place      what holds it: the form a reference would have there, "" where it is used on the spot
@@ -265,6 +266,29 @@ class Arrival(NamedTuple):
 
     context: Context
     names: tuple[str, ...]
+
+
+class Export(NamedTuple):
+    """A model that is exported to ONNX with a stated opset.
+
+    callee    the canonical public name of what exports; ``written`` is the text in the file
+    opset     the opset, which stands at ``number`` where it is a literal there (``literal``)
+    dynamo    which exporter is asked for: "True", "False", or "" where nothing known is said
+    gelus     where the GELUs of this file stand that are in the model
+    span      the argument that says the opset
+    """
+
+    callee: str
+    written: str
+    opset: int
+    literal: bool
+    number: Span
+    dynamo: str
+    gelus: tuple[Span, ...]
+    span: Span
+    symbol: str
+    guard: str
+    statement: tuple[int, int]
 
 
 class Held(NamedTuple):
@@ -499,14 +523,16 @@ class Entry(NamedTuple):
                 heading above a statement)
     path        the keys (and places in lists, from 0) that lead to the mapping it stands in, outermost first
     value       its value, where that is a literal (``literal``)
-    flavour     what a statement in prose says that the GELU is, "" elsewhere
+    flavour     what a statement in prose says that the GELU is, "" where it says GELU and no more, and elsewhere
     group       the mapping that it stands in, by a number: entries of one mapping have the same
     registry    the table that the value is looked up in, "" where that is not known
     model_type  what the mapping says of its model family, or what the class that is called is for
-    owner       the class that the settings are for or that is called: a name as written, "" where nothing says
+    owner       the class that the settings are for or that is called: a name as written, "" where nothing says; of a
+                dict that a call is given, the class that is called
     flow        the mapping is written in braces (in JSON always)
     key_span    where the key stands; ``span`` is where the value stands, quotes included
     quote       the quote around the value, "" for a bare word
+    slot        where a key can be added behind it, None where that is not known
     """
 
     form: str
@@ -525,6 +551,138 @@ class Entry(NamedTuple):
     quote: str
     symbol: str
     statement: tuple[int, int]
+    slot: Slot | None = None
+
+
+class Section(NamedTuple):
+    """A section of a README that is about the architecture, or (without a ``title``) all of the README.
+
+    ``slot`` is where a paragraph can be added to it, ``rows`` are those of its heading (of the first, for all of it).
+    """
+
+    title: str
+    slot: Slot
+    rows: tuple[int, int]
+
+
+class Default(NamedTuple):
+    """An activation that settings of a class have unless they are given another: the value of ``key``, at ``span``."""
+
+    key: str
+    value: str
+    span: Span
+    statement: tuple[int, int]
+
+
+class Settings(NamedTuple):
+    """A class of settings that a class with a GELU takes.
+
+    name        the class; ``path`` is the file that defines it, "" for the file that it is a fact of
+    pretrained  it derives from the configurations of transformers: a name of an activation means what it does there
+    model_type  the family that it is for, "" where it does not say
+    """
+
+    name: str
+    path: str
+    pretrained: bool
+    model_type: str
+    defaults: tuple[Default, ...]
+
+
+class Taker(NamedTuple):
+    """A class with a GELU, or that mentions classes of its file with one, and what may configure it.
+
+    name    the class, and ``rows`` where it stands
+    makes   classes of this file that it mentions
+    config  the parameter or field that takes its settings, "" where it has none
+    of      the class of these, as its full name (relative ones begin with dots) or, of this file, its name; "" unknown
+    reads   who asks settings for an activation: own (the class, one that it is made of, or a function of the file;
+            of such a class nothing more is told), file (another class) or ""
+    takes   it has a parameter that chooses an activation
+    others  it, or a class that it is made of, has other activations, too
+    """
+
+    name: str
+    rows: tuple[int, int]
+    makes: tuple[str, ...]
+    config: str
+    of: str
+    reads: str
+    takes: bool
+    others: bool
+    model_type: str
+
+
+class Load(NamedTuple):
+    """A file of settings that code reads by a literal name, and the class of its file that is given what it holds.
+
+    beside  the name is relative to the file of the code
+    path    the keys of what is given, outermost first
+    """
+
+    file: str
+    beside: bool
+    taker: str
+    path: tuple[str, ...]
+
+
+class Comparison(NamedTuple):
+    """A GELU is compared with something else that should compute the same, up to a tolerance.
+
+    unit      what ``absolute`` is: tolerance, places or decimals (as in facts/comparing.py), or bound (on the largest
+              difference)
+    absolute  the value that is given, or its default; ``tolerance`` is what it comes to, beside the ``relative`` one
+    either    the larger of both tolerances counts, not their sum
+    spans     where ``absolute`` and ``relative`` stand as literals, None where they do not
+    flavours  what is known of the flavours of the GELUs
+    points    where it is compared with typed numbers, and ``numbers`` these: () where both sides are computed
+    """
+
+    written: str
+    unit: str
+    absolute: float
+    tolerance: float
+    relative: float
+    either: bool
+    spans: tuple[Span | None, Span | None]
+    flavours: tuple[str, ...]
+    points: tuple[float, ...]
+    numbers: tuple[float, ...]
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+
+
+class Trial(NamedTuple):
+    """A test of the gradient of a GELU.
+
+    name     its own name; ``symbol`` is the dotted one
+    inputs   literal (all points are typed), random (all are drawn) or "" where something else may be among them
+    points   the points that are typed
+    silent   nothing in it can fail but by an error
+    passes   the functions that pass all that it asserts; () where that is not known
+    fixture  it asks for the fixture of the pytest plugin
+    """
+
+    name: str
+    inputs: str
+    points: tuple[float, ...]
+    silent: bool
+    passes: tuple[str, ...]
+    fixture: bool
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+
+
+class Loop(NamedTuple):
+    """Where a file trains something: ``kind`` is torch, jax, tensorflow, keras, lightning or transformers."""
+
+    kind: str
+    written: str
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
 
 
 class FileSummary(NamedTuple):
@@ -535,6 +693,7 @@ class FileSummary(NamedTuple):
     import_at  where a new import line goes: row (0: no place is safe), and the blank lines before and after it
     newline    the line end that most rows have
     joins      ranges of rows that flake8 reads as one line when it looks for a noqa
+    watched    code of it names the spread of a GELU's output: gelu_output_std, or the monitor of this package
     """
 
     path: str
@@ -555,18 +714,49 @@ class FileSummary(NamedTuple):
     defs: tuple[Def, ...] = ()
     swaps: tuple[Swap, ...] = ()
     entries: tuple[Entry, ...] = ()
+    sections: tuple[Section, ...] = ()
+    takers: tuple[Taker, ...] = ()
+    settings: tuple[Settings, ...] = ()
+    loads: tuple[Load, ...] = ()
+    exports: tuple[Export, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    watched: bool = False
+
+
+class Requirement(NamedTuple):
+    """A place where a project says which versions of a package it takes: floor ≤ version ≤ ceiling, < if ``open``.
+
+    written  the requirement, which stands at ``span``
+    bound    the one clause of it that sets the floor, and no more than that (">=1.8", "^1.8"), which stands at
+             ``bound_span``; "" where there is no such clause
+    """
+
+    path: str
+    written: str
+    span: Span
+    bound: str
+    bound_span: Span
+    floor: tuple[int, ...] | None
+    ceiling: tuple[int, ...] | None
+    open: bool
 
 
 class Project(NamedTuple):
     """What the project decided and declared.
 
     ``anchors`` are the paths of the files that speak for all of it, by name, in a run that sees all of it: README,
-    pyproject.toml, setup.cfg, setup.py.
+    pyproject.toml, setup.cfg, setup.py. ``torch`` are the places that say which versions of torch it takes, in such a
+    run, too.
+    ``probed``: pytest is told there which models its plugin is to test.
     """
 
     policy: str = ""
     declared: tuple[tuple[str, tuple[int, ...] | None, tuple[int, ...] | None, bool], ...] = ()
     anchors: tuple[tuple[str, str], ...] = ()
+    torch: tuple[Requirement, ...] = ()
+    probed: bool = False
 
     def floor(self, package: str) -> tuple[int, ...] | None:
         """The lowest version of ``package`` that the project accepts, None where it does not say."""

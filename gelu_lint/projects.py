@@ -10,13 +10,17 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from gelu_lint.discover import anchors
 from gelu_lint.half import imports
 from gelu_lint.kinds import kind_of
-from gelu_lint.links import Modules, arrivals
-from gelu_lint.model import Arrival, Context, FileSummary, Finding
+from gelu_lint.links import Modules, arrivals, settled
+from gelu_lint.model import Arrival, Context, FileSummary, Finding, Project, Settings
 from gelu_lint.reach import Reach
 from gelu_lint.registry import all_rules
+from gelu_lint.requirements import is_probed, option, requirements
 from gelu_lint.runner import Done, Memory, Task, again, codes_for, led_key, project_for, read
 from gelu_lint.screen import passes
 from gelu_lint.source import Unreadable, decode, read_bytes
+from gelu_lint.statements import statements_of
+from gelu_lint.takers import settings_in
+from gelu_lint.training import loops, trains, watches
 
 #: Projects of so many files are searched for those that hand a model to a function of another file.
 _SMALL = 300
@@ -79,11 +83,21 @@ class _Files:
         return Modules(self.paths)
 
     @functools.cached_property
-    def anchors(self) -> tuple[tuple[str, str], ...]:
-        """The files that speak for the whole project, as (name, path)."""
+    def _lead(self) -> str:
+        """What the paths of the files of this run begin with before their names."""
         path, name = next(iter(self.names.items()))
-        lead = path[: -len(name)] if path.replace(os.sep, "/").endswith(name) else os.path.join(self._root, "")
-        return anchors(self._root, lead)
+        return path[: -len(name)] if path.replace(os.sep, "/").endswith(name) else os.path.join(self._root, "")
+
+    def known(self, project: Project) -> Project:
+        """``project`` with what only a run that sees all of it has: the places that speak for the whole."""
+        settings = next(iter(self.tasks.values())).settings
+        if settings.values["min-torch"]:
+            name = self._name(settings.origin["min-torch"])
+            places = option(self._root, name, ("tool", "gelu-lint", "min-torch"))
+        else:
+            places = requirements(self._root, "torch")
+        torch = tuple(place._replace(path=self._lead + place.path) for place in places)
+        return project._replace(anchors=anchors(self._root, self._lead), torch=torch, probed=is_probed(self._root))
 
     def task(self, path: str) -> Task:
         """The task of a file; of one that is not among those of the run, such as pyproject.toml, one like theirs."""
@@ -139,6 +153,33 @@ class _Files:
                 self._read[name] = b""
         return self._read[name]
 
+    def settled(self, path: str, summary: FileSummary) -> FileSummary:
+        """A summary with the classes of settings that other files define for the classes of its file."""
+        if not any(taker.of for taker in summary.takers):
+            return summary
+        return settled(self.names[path], summary, self.modules, self._settings, self._imports)
+
+    def _settings(self, name: str, wanted: str) -> Settings | None:
+        """A class of settings that a file defines."""
+        path = self.paths[name]
+        try:
+            source = decode(path, self._bytes(name))
+        except Unreadable:
+            return None
+        found = settings_in(source.text, source.rows, wanted)
+        return found._replace(path=path) if found is not None else None
+
+    def trained(self, name: str) -> FileSummary | None:
+        """What a file trains and watches, None where it does neither."""
+        data = self._bytes(name)
+        if not trains(data):
+            return None
+        try:
+            source = decode(self.paths[name], data)
+        except Unreadable:
+            return None
+        return FileSummary(source.path, loops=loops(source.text), watched=watches(source.text))
+
     def reach(self, name: str) -> Reach | None:
         """What the code of a file may run, None where it is no text."""
         if name not in self._reaches:
@@ -153,8 +194,11 @@ class _Whole:
 
     def __init__(self, files: _Files, results: Mapping[str, Done]) -> None:
         self._files, self._tasks, self._results = files, files.tasks, results
+        self._read: dict[str, FileSummary] = {}  # what files that passed no screen show, where a rule asks for it
         self._summaries = {
-            path: done.summary for path in self._tasks if (done := results.get(path)) and done.summary is not None
+            path: files.settled(path, done.summary)
+            for path in self._tasks
+            if (done := results.get(path)) and done.summary is not None
         }
 
     def judged(self, jobs: int, cache: Memory | None) -> Iterator[tuple[str, Done]]:
@@ -171,6 +215,8 @@ class _Whole:
             if cache is not None and led.get(task.path):
                 cache.put_led(task, led_key(led[task.path]), done)
             yield task.path, done
+        for path in self._read.keys() - self._results.keys():
+            yield path, Done(None, summary=self._read[path])
 
     def _said(self) -> Mapping[str, list[Finding]]:
         """What rules say of the project as a whole, by file."""
@@ -178,13 +224,29 @@ class _Whole:
         rules = [rule for rule in all_rules() if rule.across is not None]
         if not self._summaries:
             return found
-        project = project_for(self._tasks[next(iter(self._summaries))])._replace(anchors=self._files.anchors)
+        project = self._files.known(project_for(self._tasks[next(iter(self._summaries))]))
         for rule in rules:
-            seen = [s for path, s in sorted(self._summaries.items()) if rule.code in codes_for(self._tasks[path])]
-            for finding in rule.across(seen, project) if rule.across is not None and seen else ():
+            if not any(rule.code in codes_for(self._tasks[path]) for path in self._summaries):
+                continue
+            if rule.loops:
+                self._read.update(self._training)
+            seen = [
+                summary if rule.code in codes_for(self._tasks[path]) else _evidence(summary)
+                for path, summary in sorted({**(self._training if rule.loops else {}), **self._summaries}.items())
+            ]
+            for finding in rule.across(seen, project) if rule.across is not None else ():
                 if rule.code in codes_for(self._files.task(finding.path)):
-                    found.setdefault(finding.path, []).append(finding)
+                    places = {finding.path, *(path for path, _, _ in finding.related if rule.outranks)}
+                    for path in places & (self._summaries.keys() | {finding.path}):
+                        found.setdefault(path, []).append(finding)
         return found
+
+    @functools.cached_property
+    def _training(self) -> Mapping[str, FileSummary]:
+        """The files without a GELU that train something, or watch what one gives."""
+        others = {path: name for name, path in self._files.paths.items() if path not in self._summaries}
+        found = {path: self._files.trained(name) for path, name in others.items()}
+        return {path: summary for path, summary in found.items() if summary is not None}
 
     def _led(self) -> Mapping[str, tuple[Arrival, ...]]:
         """Where contexts lead into files, by path."""
@@ -195,6 +257,11 @@ class _Whole:
             return {}
         led = arrivals(contexts, self._files.modules, self._files.reach, self._files.importers)
         return {self._files.paths[name]: held for name, held in led.items()}
+
+
+def _evidence(summary: FileSummary) -> FileSummary:
+    """What a file in which a rule is off still shows of the project: that it tests or watches something."""
+    return FileSummary(summary.path, bound=summary.bound, trials=summary.trials, watched=summary.watched)
 
 
 def _stem(path: str) -> tuple[str, ...]:
@@ -219,4 +286,4 @@ def reach_of(name: str, data: bytes) -> Reach | None:
         source = decode(name, data)
     except Unreadable:
         return None
-    return Reach(source.text, source.rows)
+    return Reach(statements_of(source.text, source.rows))

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from keyword import kwlist
 from typing import NamedTuple
 
 from gelu_lint.half import says_model
-from gelu_lint.lines import FIELDS, SILENT, Lines, code, targets, words
-from gelu_lint.outline import defined, outline, parts_of
-from gelu_lint.scan import scan
+from gelu_lint.lines import FIELDS, SILENT, code, targets, words
+from gelu_lint.outline import defined
+from gelu_lint.statements import Statements
 
 #: So many lines are followed from one place.
 _MOST = 4_000
@@ -47,6 +47,9 @@ _NAMED = re.compile(r"\s*(?:(?:el)?if\b[^\n]*(?:==|\bin\b)\s*[(\[{]?\s*[rR]?[\"'
 _FROM = re.compile(r"\s*from\s+([\w.]+|\.+[\w.]*)\s+import\b\s*(.*)", re.DOTALL)
 _IMPORT = re.compile(r"\s*import\b(.*)", re.DOTALL)
 _ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
+#: An import in a function or class.
+_INNER = re.compile(r"^[ \t]+((?:from|import)\s[^\n;]*(?:\([^)]*\))?)", re.MULTILINE)
+_STAR = "*"
 _OWN = ("self", "cls")
 _ENTERS = re.compile(r"\benter_context\(|\.__enter__\(")
 _LAMBDA = re.compile(r"=\s*lambda\b")
@@ -88,18 +91,10 @@ class _Line(NamedTuple):
 class Reach:
     """What the code of one text may run."""
 
-    def __init__(self, text: str, rows: Sequence[int]) -> None:
-        text = text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
-        self._text, self._ends = text, (*rows, len(text))
-        parts = outline(text, rows)
-        if parts is None:
-            scanned = scan(text)
-            parts = [*parts_of(text, scanned)] if scanned.sure else []
-        self._parts = parts
-        self._lines: dict[int, Lines] = {}
-        self._binders: dict[str, list[_Line]] | None = None
-        self._imports: dict[str, list[str]] = {}
-        self._stars: list[str] = []
+    def __init__(self, statements: Statements) -> None:
+        self.statements, self.lines = statements, statements.lines
+        self._text, self._parts = statements.text, statements.parts
+        self._binders: dict[str, list[_Line]] = {}
         self._calls: dict[str, list[_Line]] = {}
         self._tokens: dict[_Line, list[tuple[str, str]]] = {}
         self._parameters: dict[_Line, frozenset[str]] = {}
@@ -172,6 +167,15 @@ class Reach:
         if scope < 0:
             yield from (self._text[part.start : part.end].rstrip() for part in self._parts[at.part + 1 :])
 
+    def made_of(self, row: int, text: str) -> Reached:
+        """What the objects are that ``text``, an expression in the statement at ``row``, names."""
+        at = self._at(row)
+        found = _Following(self)
+        for dotted, after in self._names(text) if at is not None and ")(" not in text else ():
+            assert at is not None
+            found.token(at, dotted, after, False)
+        return found.done()
+
     def run_by(self, row: int, only: str = "") -> Reached:
         """What the statement at ``row`` runs, or ``only`` what it calls by this last name, and what the rest of its
         function does with what it binds."""
@@ -209,15 +213,6 @@ class Reach:
 
     # The lines of the text
 
-    def lines(self, p: int) -> Lines:
-        """The lines of a top-level statement."""
-        if p not in self._lines:
-            part = self._parts[p]
-            self._lines[p] = Lines(
-                self._text, self._ends, scan(self._text[part.start : part.end]).logical, part.row - 1
-            )
-        return self._lines[p]
-
     def rows_of(self, at: _Line) -> tuple[int, int]:
         """First and last row of a line in the text."""
         line, shift = self.lines(at.part).logical[at.line], self._parts[at.part].row - 1
@@ -226,11 +221,12 @@ class Reach:
     def tokens(self, at: _Line) -> list[tuple[str, str]]:
         """The dotted names that a line loads, each with "(" if it is called."""
         if at not in self._tokens:
-            found = _DOTTED.findall(_LOOK.sub("", _loaded(self.lines(at.part).text(at.line))))
-            self._tokens[at] = [
-                (name.rstrip("."), after) for name, after in found if after != "=" and name not in _WORDS
-            ]
+            self._tokens[at] = self._names(self.lines(at.part).text(at.line))
         return self._tokens[at]
+
+    def _names(self, text: str) -> list[tuple[str, str]]:
+        found = _DOTTED.findall(_LOOK.sub("", _loaded(text)))
+        return [(name.rstrip("."), after) for name, after in found if after != "=" and name not in _WORDS]
 
     def parameters(self, header: _Line) -> frozenset[str]:
         """The parameters of a function."""
@@ -337,75 +333,83 @@ class Reach:
         if name not in self._calls:
             word = re.compile(rf"\b{re.escape(name)}\b")
             spans = [(p, part) for p, part in enumerate(self._parts) if word.search(self._text, part.start, part.end)]
-            self._calls[name] = [_Line(p, i) for p, _ in spans for i in self.lines(p).mentions.get(name, ())]
+            self._calls[name] = [_Line(p, i) for p, _ in spans for i in self.lines(p).mentions(name)]
         return self._calls[name]
 
     # What names stand for at the top level
 
     def binders(self, name: str) -> list[_Line]:
         """The lines that bind a name at the top level."""
-        if self._binders is None:
-            self._index()
-        assert self._binders is not None
-        return self._binders.get(name, [])
+        if name not in self._binders:
+            self._binders[name] = [*self._bind(name)]
+        return self._binders[name]
+
+    def _bind(self, name: str) -> Iterator[_Line]:
+        for p in self.statements.binders.get(name, ()):
+            part = self._parts[p]
+            if part.kind in ("def", "class"):
+                if defined(self._text[part.start : part.end]) == name:
+                    yield _Line(p, -1)
+            elif part.kind != "import":
+                lines = self.lines(p)
+                for i in lines.bindings[0].get(name, ()):
+                    if lines.scopes[i] < 0 and self.holds(_Line(p, i), name):
+                        yield _Line(p, i)
 
     def imported(self, name: str) -> list[str]:
         """The full names that imports bind a name to, at any level; those that stars may stand for where none does."""
-        if self._binders is None:
-            self._index()
         if name in self._imports:
             return self._imports[name]
-        return [] if self.binders(name) else [f"{star}.{name}" for star in self._stars]
+        return [] if self.binders(name) else [f"{star}.{name}" for star in self._imports.get(_STAR, ())]
 
     def aliases(self, name: str) -> list[str]:
         """The other names by which imports bind something."""
-        if self._binders is None:
-            self._index()
         ends = f".{name}"
-        return [a for a, full in self._imports.items() if a != name and any(f.endswith(ends) for f in full)]
+        return [
+            a for a, full in self._imports.items() if a not in (name, _STAR) and any(f.endswith(ends) for f in full)
+        ]
 
-    def _index(self) -> None:
-        self._binders = {}
+    @cached_property
+    def _imports(self) -> dict[str, list[str]]:
+        """The full names that imports bind names to, by name; the modules of stars by one."""
+        found: dict[str, list[str]] = {}
         for p, part in enumerate(self._parts):
             text = self._text[part.start : part.end]
             if part.kind == "import":
-                self._import(text)
+                _import(text, found)
+            elif "import" not in text:
                 continue
-            if part.kind in ("def", "class"):
-                name = defined(text)
-                if name:
-                    self._binders.setdefault(name, []).append(_Line(p, -1))
+            elif part.kind in ("def", "class"):
+                for statement in _INNER.findall(text):
+                    _import(statement, found)
             else:
                 lines = self.lines(p)
                 for i in range(len(lines)):
                     if lines.logical[i].word in ("import", "from"):
-                        self._import(lines.text(i))
-                for name, where in lines.bindings[0].items():
-                    top = [i for i in where if lines.scopes[i] < 0 and self.holds(_Line(p, i), name)]
-                    self._binders.setdefault(name, []).extend(_Line(p, i) for i in top)
-            if "import" in text and part.kind in ("def", "class"):
-                for found in re.finditer(r"^[ \t]+((?:from|import)\s[^\n;]*(?:\([^)]*\))?)", text, re.MULTILINE):
-                    self._import(found[1])
+                        _import(lines.text(i), found)
+        return found
 
-    def _import(self, text: str) -> None:
-        if ";" in text:
-            for piece in text.split(";"):
-                self._import(piece)
+
+def _import(text: str, found: dict[str, list[str]]) -> None:
+    """Add what an import binds."""
+    if ";" in text:
+        for piece in text.split(";"):
+            _import(piece, found)
+        return
+    text = code(text).replace("(", " ").replace(")", " ").replace("\\", " ")
+    source, plain = _FROM.match(text), _IMPORT.match(text)
+    if source is not None:
+        module = source[1]
+        if source[2].strip().startswith("*"):
+            found.setdefault(_STAR, []).append(module)
             return
-        text = code(text).replace("(", " ").replace(")", " ").replace("\\", " ")
-        source, plain = _FROM.match(text), _IMPORT.match(text)
-        if source is not None:
-            module = source[1]
-            if source[2].strip().startswith("*"):
-                self._stars.append(module)
-                return
-            for name, alias in _ALIAS.findall(source[2]):
-                full = module + name if module.endswith(".") else f"{module}.{name}"
-                self._imports.setdefault(alias or name, []).append(full)
-        elif plain is not None:
-            for name, alias in _ALIAS.findall(plain[1]):
-                root = name.partition(".")[0]
-                self._imports.setdefault(alias or root, []).append(name if alias else root)
+        for name, alias in _ALIAS.findall(source[2]):
+            full = module + name if module.endswith(".") else f"{module}.{name}"
+            found.setdefault(alias or name, []).append(full)
+    elif plain is not None:
+        for name, alias in _ALIAS.findall(plain[1]):
+            root = name.partition(".")[0]
+            found.setdefault(alias or root, []).append(name if alias else root)
 
 
 class _Following:
@@ -487,16 +491,20 @@ class _Following:
         if not runs and ")(" in lines.text(at.line):
             return  # what is made there is called there, too: Net()(x)
         for dotted, after in self._reach.tokens(at):
-            first, *rest = dotted.split(".")
-            called = after == "(" and not rest
-            if first in _OWN:
-                self._own(at, rest, after == "(", runs)
-            elif runs or not rest or after != "(" or rest[-1] in _MOVES or rest[-1][:1].isupper() or "_" in rest[-1]:
-                self._name(at, first, rest, called, runs)
+            self.token(at, dotted, after, runs)
         for name in _SUPER.findall(code(lines.text(at.line))) if runs else ():
             owner = next(iter(lines.enclosing(at.line, classes=True)), -1)
             if owner >= 0:
                 self._inherited(at.part, owner, name)
+
+    def token(self, at: _Line, dotted: str, after: str, runs: bool) -> None:
+        """A dotted name stands in a line, before "(" where it is called."""
+        first, *rest = dotted.split(".")
+        called = after == "(" and not rest
+        if first in _OWN:
+            self._own(at, rest, after == "(", runs)
+        elif runs or not rest or after != "(" or rest[-1] in _MOVES or rest[-1][:1].isupper() or "_" in rest[-1]:
+            self._name(at, first, rest, called, runs)
 
     def _own(self, at: _Line, rest: Sequence[str], after: bool, runs: bool) -> None:
         """Something of the object of a method, or all of it."""
@@ -612,7 +620,7 @@ class _Following:
         """Follow the classes that a function says a parameter is of, or a member of them; whether it says any."""
         lines = self._reach.lines(part)
         told = _ANNOTATED.findall(lines.text(scope))
-        told += [found for j in lines.mentions.get(name, ()) for found in _ASSERTED.findall(lines.text(j))]
+        told += [found for j in lines.mentions(name) for found in _ASSERTED.findall(lines.text(j))]
         kinds = {kind for parameter, said in told if parameter == name for kind, _ in _DOTTED.findall(said)}
         kinds = {kind for kind in kinds if kind.rpartition(".")[2][:1].isupper() and not kind.endswith("Module")}
         for kind in kinds if self._new(part, scope, name, member, "typed") else ():

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gelu_lint.source import row_starts
+
 # What LibCST 1.9 can take. Its parser segfaults near 3,000 brackets; 99 blocks are all that it and CPython accept;
 # printing a module again needs 2 Python frames an operator, a visitor 3, of the 1,000 that Python grants; every level
 # of a pattern takes it four times as long, one of a faulty `del` twice.
@@ -103,6 +105,10 @@ _FULL = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+
+# At least one of these for each operator, call and string, see _FULL.
+_SIGN = re.compile(r"""[-+*/%@&|^~<>=.(\[{"']""")
+_WORDS = ("not", "and", "or", "in", "is", "if", "else", "await", "yield", "lambda")  # "for" has an "or"
 
 _F_PREFIX = re.compile(r"(?:\W|^)(?:[fFtT][rR]?|[rR][fFtT])\Z")
 _REST = {
@@ -239,6 +245,12 @@ def _tokens(text: str, pos: int, end: int, full: bool) -> Iterator[Token]:
         yield _ODD, end, end
 
 
+def _may_exceed(text: str, start: int, end: int) -> bool:
+    """Whether there are enough signs and words that may be operators, calls or strings for a chain above MAX_CHAIN."""
+    signs = len(_SIGN.findall(text, start, end))
+    return signs + sum(text.count(word, start, end) for word in _WORDS) > MAX_CHAIN
+
+
 def _excess(text: str, start: int, end: int, brackets: int) -> str:
     """Why a logical line is out of bounds, or "": more nested brackets than given, or a chain above MAX_CHAIN."""
     # Per open bracket: the links that a comma ends, and how many lambdas and fors still await their ":" or "in": until
@@ -338,7 +350,7 @@ def _statements(lines: list[Logical], columns: list[int], asyncs: set[int]) -> t
 
 def scan(text: str) -> Scan:
     """Rows, logical lines, top-level statements, directives and joined rows of Python text. Raises nothing."""
-    rows = (0, *(m.end() for m in _LINE_END.finditer(text)))
+    rows = row_starts(text)
     if "\r" in text:
         text = _LINE_END.sub("\n", text)
     if not text.endswith("\n"):
@@ -366,7 +378,7 @@ def scan(text: str) -> Scan:
         if text[start] in "#\n":
             return
         fault = ""
-        if deep or at - begin > MAX_CHAIN:
+        if deep or (at - begin > MAX_CHAIN and (text[start] in "\"'" or _may_exceed(text, begin, at))):
             fault = _excess(text, begin, at, MAX_STEEP if _STEEP.search(text, begin, at) else MAX_BRACKETS)
         if word == "async" and _ASYNC_DEF.match(text, start):
             asyncs.add(len(logical))

@@ -22,10 +22,14 @@ NEEDLES = (
     *(".0447", "0.4471", "1.702", "erf(", "erfc("),
 )
 
-#: The needles by what they have in common: one search instead of two.
-_COMMON = tuple(
-    (common, [needle.encode() for needle in NEEDLES if common in needle.encode()])
-    for common in (b"geglu", b"gaussian", b"447", b"1.702", b"erf(", b"erfc(")
+_NEEDLES = tuple(needle.encode() for needle in NEEDLES)
+_ANY = (b"",)
+#: What the needles have in common, with what stands before it and behind: one search instead of two. A seven is rare.
+_COMMON = (
+    (b"geglu", _ANY, _ANY),
+    (b"gaussian", _ANY, _ANY),
+    (b"7", (b"44", b"1."), _ANY),
+    (b"erf", _ANY, (b"(", b"c(")),
 )
 _MOST = 300  # needles of one file that are looked at one by one
 _NEAR = 300  # bytes before a needle that show what it is part of
@@ -118,8 +122,22 @@ def settings(data: bytes) -> Iterator[int]:
 
 
 def _found(lowered: bytes, named: bool) -> list[bytes]:
-    likely = [needle for common, needles in _COMMON if common in lowered for needle in needles]
-    return [needle for needle in ([b"gelu", *likely] if named else likely) if needle in lowered]
+    likely = [b"gelu"] if named else []
+    for common in _COMMON:
+        if place(lowered, *common) >= 0:
+            likely += [needle for needle in _NEEDLES if place(needle, *common) >= 0]
+    return [needle for needle in _NEEDLES if needle in likely and needle in lowered] if likely else []
+
+
+def place(data: bytes, word: bytes, before: tuple[bytes, ...], behind: tuple[bytes, ...], start: int = 0) -> int:
+    """Where a word stands with one of these before it and one of these behind it, -1 if nowhere.
+
+    If the word is rare this is faster than a search for all of it.
+    """
+    at = data.find(word, start)
+    while at >= 0 and not (data.endswith(before, 0, at) and data.startswith(behind, at + len(word))):
+        at = data.find(word, at + 1)
+    return at
 
 
 def _marks(data: bytes, lowered: bytes, needles: list[bytes]) -> Iterator[int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
-from gelu_lint.claims import WIDTHS, backward, chooses, claim, claim_of_text, one_way, says_glu
+from gelu_lint import half
+from gelu_lint.claims import backward, chooses, claim, claim_of_text, one_way, says_glu, says_width
 from gelu_lint.cut import (
     ASKS,
     FULL,
@@ -27,11 +28,11 @@ from gelu_lint.cut import (
 from gelu_lint.facts import devices
 from gelu_lint.facts.activation_names import unheard
 from gelu_lint.facts.settings import ACTIVATION_KEYS
-from gelu_lint.half import spots
-from gelu_lint.lines import FIELDS, SILENT, WORD, Lines, code, loads, members, targets, words
+from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, Lines, code, loads, members, spots, targets, words
 from gelu_lint.outline import Part, defined
-from gelu_lint.scan import Logical, Scan, Statement, scan
+from gelu_lint.scan import Logical, Scan
 from gelu_lint.screen import NEEDLES, marks, settings
+from gelu_lint.statements import PATCHES, Statements
 
 #: Up to so many lines a function or class that is only referred to may be what computes an activation.
 _SHORT = 20
@@ -45,8 +46,6 @@ _FIELD = re.compile(r"\s*(\w+)\s*:")
 #: A GELU of somebody else that is replaced.
 _REPLACED = re.compile(r"(?<!\bself)\.(?:gelu_?|GELU)(?:\.\w+)?\s*=(?!=)")
 _STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
-#: A line that is nothing but a string, and perhaps a comment.
-_ALONE = re.compile(rf"\s*[rRbBuU]{{0,2}}(?!\#)(?:{SILENT.pattern})\s*(?:\#[^\n]*)?\s*", re.DOTALL | re.VERBOSE)
 _NAME = re.compile(r"[\w.\- ]{1,60}")  # a string that may be the name of an activation
 _OPERATES = re.compile(r"[\w)\]]\s*(?:\*(?!\*)|/)|\b(?:mul|multiply|mul_|mul_rn|store|lambda)\b")
 #: What gives a name to a GELU: ``… as G``, ``G = nn.GELU``, ``G = getattr(nn, "GELU")``, ``class G(nn.GELU)``.
@@ -68,8 +67,6 @@ _CHANGED = re.compile(r"\s*(?!self\.|cls\.)\w+\.\w+\s*=\s*[\"']")
 _FEW = 8
 _ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
 _TOP = re.compile(r"(?:from|import)\s+(\w+)")
-#: Calls that set an attribute of what they are given.
-_PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
 #: Calls that keep a GELU that they are given under a name, or decide what becomes of one.
 _KEEPS = re.compile(
     r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\bsave\(|\bjit\.(?:script|trace)\(|\bweights_only\b|"
@@ -79,6 +76,8 @@ _KEPT = ("TransformerEncoderLayer", "Transformer(", "torch.save", "torch import 
 #: Each row in which _KEEPS or _DRAWS finds something has one of these.
 _KEEPING = ("Transformer", "set_fastpath", "save(", "jit.", "weights_only", "safe_", "enable_unsafe")
 _DRAWING = ("rand", "ernoulli", "uniform", "inomial")
+#: The argument by which an export to ONNX says what the graph may hold.
+_EXPORTS = "opset_version"
 _JIT = re.compile(r"\bjit\.script\b|\bjit\.trace\((?!\))|\bjit import\b")
 _SCRIPTED = re.compile(r"@(?:torch\.)?(?:jit\.)?script\b")
 #: Expressions that a GELU is handed on by, under the name that they are bound to.
@@ -112,6 +111,9 @@ _HEADS = re.compile(r"(?:def|class|for|while|with)\b[^\n]*:\s*(?:#[^\n]*)?$")
 _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
 #: A product of two, and a call of some name with one.
 _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
+#: What a function holds that compares up to a tolerance, and what a test holds that takes a gradient.
+_CLOSE = re.compile(r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*abs)|abs(?=[\s\S]*assert)")
+_SLOPES = re.compile(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
 #: Names without which no product is one of a gate and a value.
 _GATE = re.compile(r"gate|gating|(?<![a-z])(?:up|val)(?![a-z])|value|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b|glu", re.I)
 #: Words of tests between ways to compute the same thing.
@@ -122,16 +124,16 @@ _SWITCH = re.compile(
     re.IGNORECASE,
 )
 _OF_NAME = re.compile(r"\(\s*([^\W\d]\w*)\s*[,)]")
-_GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
 
 
 class Selection:
     """Chooses the lines of one text."""
 
-    def __init__(self, text: str, rows: Sequence[int], parts: list[Part], small: int) -> None:
-        self._text, self._rows, self.parts = text, rows, parts
-        self._ends = (*rows, len(text))
-        self._starts = [part.start for part in parts]
+    def __init__(self, statements: Statements, small: int) -> None:
+        self.statements = statements
+        self._text, self._rows, self._parts = statements.text, statements.rows, statements.parts
+        self._ends = statements.ends
+        self._starts = [part.start for part in self._parts]
         self._cuts: dict[int, Cut] = {}
         self._faint: dict[int, set[str]] = {}  # functions and classes that only hold a name
         self._followed: set[tuple[int, int, str, int]] = set()
@@ -142,8 +144,7 @@ class Selection:
         self._words: dict[str, list[int]] | None = None  # where each word stands, once many are asked for
         self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
         self._queue: list[tuple[Cut, int, int]] = []  # lines whose names are to be followed
-        self._binders: dict[str, list[int]] | None = None
-        self._small = len(rows) <= small
+        self._small = len(self._rows) <= small
         self._scripts = self._hands = self._draws = False  # what the text has: see _HANDS, _DRAWS
         self.unsure = self.unmarked = False
         self._select()
@@ -151,25 +152,26 @@ class Selection:
     def _select(self) -> None:
         latin = self._text.encode("latin-1", "replace")
         self._marks = [(at, "", False) for at in marks(latin)]
-        halves = [*spots(latin)]
+        halves = [*half.spots(latin)]
         self.unmarked = not self._marks
         if self.unmarked:
             for at in halves:
                 self._half(at)
             self._drain()
-            if self._cuts:
+            if any(cut.kept for cut in self._cuts.values()):
                 self._imports()
             return
         if "ndtr(" in self._text or "norm.cdf(" in self._text:
             self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
-        scripts = any(word in self._text for word in ("jit.script", "jit.trace(", "jit import"))
-        self._scripts = scripts and _JIT.search(self._text) is not None
+        self._scripts = bool(_in_rows(self._text, ("jit",), _JIT))
         by_torch = self._scripts or ("torch" in self._text and any(word in self._text for word in _KEPT))
         if by_torch or "keras" in self._text:
             self._hands = self._scripts or "keras" in self._text
             marked = by_torch or "safe_" in self._text or "unsafe_" in self._text
             kept = _in_rows(self._text, _KEEPING, _KEEPS) if marked else ()
             self._marks += [(found.start(), found[0], False) for found in kept]
+        if _EXPORTS in self._text:
+            self._marks += [(found.start(), _EXPORTS, False) for found in re.finditer(rf"\b{_EXPORTS}\b", self._text)]
         self._draws = any(word in self._text for word in _DRAWING)
         self._marks.reverse()
         self._drain()
@@ -177,6 +179,8 @@ class Selection:
             self._scripted()
         if self._draws:
             self._drawn()
+        if "assert" in self._text or "lose(" in self._text or "def test" in self._text:
+            self._compared()
         for at in halves:
             self._half(at)
         for at in settings(latin):
@@ -194,7 +198,7 @@ class Selection:
         lines, text = cut.lines, cut.lines.text(i)
         inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
         quiet = self._quiet(cut, i, text, inside)
-        alone = _ALONE.match(text)
+        alone = ALONE.match(text)
         if quiet.startswith("#") or (alone is not None and alone.end() == len(text)):
             return
         if not lines.defines(i) and not _HOLDS.search(text):
@@ -209,7 +213,7 @@ class Selection:
                     self._keep(cut, j, HEADER)
         keys = {word for word in WORD.findall(text) if _KEY.search(word)} if unheard("", quiet.strip("\"'")) else ()
         for key in keys:
-            for other in _spots(self._text, key):
+            for other in spots(self._text, key):
                 place = self._place(other)
                 if place is not None and any(mark in place[0].lines.text(place[1]) for mark in "(["):
                     self._keep(*place, LIGHT)
@@ -232,8 +236,9 @@ class Selection:
             return
         cut, i = place
         text = cut.lines.text(i)
-        alone = _ALONE.match(text)
-        if alone is None or alone.end() < len(text):
+        if ALONE.fullmatch(text):
+            return
+        if "\n" not in self._quiet(cut, i, text, at - self._start(cut, i)):  # a string of several rows is no code
             self._keep(cut, i, NEAR)
             self._give(cut, i, text, False)
 
@@ -255,7 +260,7 @@ class Selection:
         drawing: dict[tuple[int, int], tuple[Cut, list[int]]] = {}
         for found in _in_rows(self._text, _DRAWING, _DRAWS):
             p = bisect_right(self._starts, found.start()) - 1
-            helps = p >= 0 and p not in self._cuts and self.parts[p].kind == "def"
+            helps = p >= 0 and p not in self._cuts and self._parts[p].kind == "def"
             place = self._place(found.start()) if p in self._cuts or helps else None
             if place is None:
                 continue
@@ -297,6 +302,23 @@ class Selection:
         """Whether a line of a function is kept for its own sake."""
         return any(cut.kept.get(j, -1) >= LIGHT for j in (header, *cut.lines.below(header)))
 
+    def _compared(self) -> None:
+        """Keep all of the functions that compare a GELU up to a tolerance, and of tests that take its gradient."""
+        for cut in [*self._cuts.values()]:
+            lines = cut.lines
+            around: set[int] = set()
+            for i in [*cut.kept]:
+                at = i if lines.defines(i) else lines.scopes[i]
+                if at >= 0 and "gelu" in code(lines.text(i)).lower():
+                    while at >= 0:
+                        around.add(at)
+                        at = lines.scopes[at]
+            for i in sorted(around):
+                rows = self._rows_of(cut, i) if _is_def(cut, i) else ""
+                if _CLOSE.search(rows) or (lines.defines(i).startswith("test") and _SLOPES.search(rows)):
+                    self._whole(cut, i, FULL)
+        self._drain()
+
     def _callers(self, name: str, marked: bool) -> bool:
         """Keep all of the functions that mention a name, if it has a GELU or they have; whether any has."""
         found = False
@@ -327,12 +349,14 @@ class Selection:
     def _cut(self, p: int) -> Cut:
         cut = self._cuts.get(p)
         if cut is None:
-            part = self.parts[p]
-            scanned = _scan_import(self._text, part) or scan(self._text[part.start : part.end])
+            scanned = self.statements.scan(p)
             self.unsure = self.unsure or not scanned.sure or len(scanned.statements) > 1
-            lines = Lines(self._text, self._ends, scanned.logical, part.row - 1)
-            cut = self._cuts[p] = Cut(scanned, lines, part.row - 1)
+            cut = self._cuts[p] = Cut(scanned, self.statements.lines(p), self._parts[p].row - 1)
         return cut
+
+    def _start(self, cut: Cut, i: int) -> int:
+        """The offset of a line."""
+        return self._rows[cut.lines.logical[i].row + cut.shift - 1]
 
     # What a needle means where it stands
 
@@ -344,7 +368,7 @@ class Selection:
         cut, i = place
         lines = cut.lines
         text = lines.text(i)
-        inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
+        inside = at - self._start(cut, i)
         quiet = self._quiet(cut, i, text, inside)
         if quiet and not quiet.startswith("#") and self._has_fields(cut, i, text):
             quiet = ""  # code may stand in fields of strings
@@ -360,8 +384,7 @@ class Selection:
         cut.asked.add(question)
         if quiet:
             said = quiet.strip("\"'")
-            alone = _ALONE.match(text)
-            if alone is not None and alone.end() == len(text):
+            if ALONE.fullmatch(text):
                 owner = lines.parents[i]
                 if owner >= 0 and i == owner + 1 and claim_of_text(said):
                     self._whole(cut, owner)
@@ -384,7 +407,7 @@ class Selection:
         else:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
             light = light or (bool(quiet) and _OPTION.search(text[:inside]) is not None)
-            full = _KEEPS.match(word) or (light and _REPLACED.search(text))
+            full = word == _EXPORTS or _KEEPS.match(word) or (light and _REPLACED.search(text))
             self._keep(cut, i, FULL if full else LIGHT if light else SEED)
             if quiet and light and "__init__(" in text:  # what a base is given counts where its methods run
                 for owner in lines.enclosing(i, classes=True):
@@ -486,12 +509,12 @@ class Selection:
         for name in bound[1] | (bound[0] if of_class else set()):
             for owner in lines.enclosing(i, classes=True):
                 below = lines.below(owner) if self._gated(cut, owner) else range(0)
-                rows = [j for j in lines.mentions.get(name, ()) if j in below and j != i] if below else []
+                rows = [j for j in lines.mentions(name) if j in below and j != i] if below else []
                 self._called(cut, name, rows, ".")
         for name in bound[0] if not of_class else ():
             if inner >= 0:
                 below = lines.below(inner) if self._gated(cut, inner) else range(0)
-                rows = [j for j in lines.mentions.get(name, ()) if j in below and j != i] if below else []
+                rows = [j for j in lines.mentions(name) if j in below and j != i] if below else []
                 self._called(cut, name, rows, "")
             elif not _needle_in(name):
                 for found in self._all(name):
@@ -508,7 +531,7 @@ class Selection:
         self._followed.add(key)
         scope, below = lines.scopes[owner], lines.below(owner)
         if scope >= 0:
-            places = [(cut, j) for j in lines.mentions.get(name, ()) if j in lines.below(scope)]
+            places = [(cut, j) for j in lines.mentions(name) if j in lines.below(scope)]
         else:
             spots = (at for at in self._all(name) if self._in_arm(at))
             places = [place for at in spots if (place := self._place(at)) is not None]
@@ -613,9 +636,7 @@ class Selection:
                 if here:
                     break
             else:
-                if self._binders is None:
-                    self._binders = self._index()
-                parts = [self.parts[p] for p in self._binders.get(name, ())]
+                parts = [self._parts[p] for p in self.statements.binders.get(name, ())]
                 simple = [self._text[part.start : part.end] for part in parts if part.kind in ("simple", "compound")]
                 if any(devices.ASKS.search(text) for text in simple):
                     self._want(name, FULL)
@@ -625,8 +646,10 @@ class Selection:
         if not name or name in self._made or not any(chooses(word) == "activation" for word in WORD.findall(header)):
             return
         self._made.add(name)
-        for found in re.finditer(rf"(?<![\w.]){re.escape(name)}\b", self._text):
-            place = self._place(found.start())
+        for at in self._all(name):
+            part = self._parts[max(bisect_right(self._starts, at) - 1, 0)]
+            in_class = self._text.find("class", part.start, at) >= 0
+            place = self._place(at) if in_class and self._text[at - 1 : at] != "." else None
             if place is None:
                 continue
             cut, i = place
@@ -637,7 +660,7 @@ class Selection:
                     if lines.scopes[j] != owner or lines.defines(j) != "__init__":
                         continue
                     taken = [word for word in {*WORD.findall(lines.text(j))} if chooses(word) == "activation"]
-                    if any(sum(k in below for k in lines.mentions[word]) == 1 for word in taken):
+                    if any(sum(k in below for k in lines.mentions(word)) == 1 for word in taken):
                         self._keep(cut, i, HEADER)
                         self._keep(cut, j, HEADER)
 
@@ -668,7 +691,7 @@ class Selection:
         rows = self._rows_of(cut, owner)
         if "isinstance" in rows and "GELU" in rows:
             return True
-        return "settings" in kinds and WIDTHS.search(rows) is not None
+        return "settings" in kinds and says_width(rows)
 
     def _rows_of(self, cut: Cut, header: int) -> str:
         """The text of the block that a header opens, itself included."""
@@ -756,21 +779,21 @@ class Selection:
                 self._marks += [(at, name, formula) for at in self._all(name)]
                 continue
             below = lines.below(scope)
-            for j in lines.mentions.get(name, ()):
+            for j in lines.mentions(name):
                 if j in below and j not in cut.kept:
                     self._marks += [(at, name, formula) for at in self._places(cut, j, name)]
         held = targets(text) if formula else None
         if held is not None and held[1] and scope >= 0:
             for owner in lines.enclosing(i, classes=True):
                 below = lines.below(owner)
-                for j in sorted({j for name in held[1] for j in lines.mentions.get(name, ()) if j in below}):
+                for j in sorted({j for name in held[1] for j in lines.mentions(name) if j in below}):
                     if not held[1].isdisjoint(members(lines.text(j))):
                         self._formula_at(cut, j)
 
     def _all(self, name: str) -> Sequence[int]:
         """Where a name stands in the text."""
         if len(self._given) < _FEW:
-            return _spots(self._text, name)
+            return spots(self._text, name)
         if self._words is None:
             self._words = {}
             for found in re.finditer(r"\w+", self._text):
@@ -779,7 +802,7 @@ class Selection:
 
     def _places(self, cut: Cut, i: int, name: str) -> list[int]:
         """Where a name stands in a line."""
-        start = self._rows[cut.lines.logical[i].row + cut.shift - 1]
+        start = self._start(cut, i)
         return [start + found.start() for found in re.finditer(rf"\b{re.escape(name)}\b", cut.lines.text(i))]
 
     def _whole(self, cut: Cut, header: int, level: int = SEED) -> None:
@@ -816,7 +839,8 @@ class Selection:
                     last = lines.below(around)[-1]
                     if lines.logical[last].word == "return" and lines.parents[last] == around:
                         waiting.append((last, HEADER))
-            if before < 0 and (lines.logical[i].word in _TESTS or (level > HEADER and _TERNARY.search(lines.text(i)))):
+            tests = before < 0 and not self.unmarked  # without a GELU nobody asks for choices
+            if tests and (lines.logical[i].word in _TESTS or (level > HEADER and _TERNARY.search(lines.text(i)))):
                 self._asked(cut, i)
             if level > HEADER:
                 self._queue.append((cut, i, level))
@@ -942,10 +966,8 @@ class Selection:
         if self._wanted.get(key, -1) >= level:
             return
         self._wanted[key] = level
-        if self._binders is None:
-            self._binders = self._index()
-        for p in self._binders.get(name, ()):
-            part = self.parts[p]
+        for p in self.statements.binders.get(name, ()):
+            part = self._parts[p]
             if member and part.kind != "simple":
                 continue
             own = part.kind in ("def", "class") and defined(self._text[part.start : part.end]) == name
@@ -964,7 +986,7 @@ class Selection:
                     self._keep(cut, i, HEADER)
             for i in declared:
                 self._keep(cut, i, HEADER)
-            if part.kind == "simple" and (cut.lines.bindings[1] or _PATCHES.search(cut.lines.text(0))):
+            if part.kind == "simple" and (cut.lines.bindings[1] or PATCHES.search(cut.lines.text(0))):
                 self._keep(cut, 0, min(level, FULL))
 
     def _picks(self, part: Part) -> bool:
@@ -972,18 +994,10 @@ class Selection:
         text = self._text[part.start : part.end]
         return part.kind == "def" and text.count("\n") <= 2 * _SHORT and VALUES.search(text) is not None
 
-    def _index(self) -> dict[str, list[int]]:
-        """The parts that may bind a name at the top level, by name."""
-        found: dict[str, list[int]] = {}
-        for p, part in enumerate(self.parts):
-            for name in _part_binds(self._text[part.start : part.end], part.kind):
-                found.setdefault(name, []).append(p)
-        return found
-
     def _imports(self) -> None:
         """Keep imports of whatever a fix may use, and those that bind any name."""
         known = _packages()
-        for p, part in enumerate(self.parts):
+        for p, part in enumerate(self._parts):
             text = self._text[part.start : part.end]
             if part.kind == "import":
                 found = _TOP.match(text)
@@ -998,7 +1012,7 @@ class Selection:
         """The parts that something is left of."""
         found: list[Piece] = []
         for p in sorted({*self._cuts, *self._faint}):
-            part, cut = self.parts[p], self._cuts.get(p)
+            part, cut = self._parts[p], self._cuts.get(p)
             text = self._text[part.start : part.end]
             names = self._faint.get(p, set())
             if cut is not None and (cut.kept or cut.faint):
@@ -1007,19 +1021,6 @@ class Selection:
                 line = Logical(1, 1, 0, "del", "")
                 found.append(Piece(text, Scan((0,), (line,), (), (), (), True), part.row - 1, {0: marker(names)}))
         return found
-
-
-def _spots(text: str, name: str) -> list[int]:
-    """Where a name stands in a text: finding it and looking beside it is faster than a pattern."""
-    found = []
-    at = text.find(name)
-    while at >= 0:
-        end = at + len(name)
-        before, after = text[at - 1 : at], text[end : end + 1]
-        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
-            found.append(at)
-        at = text.find(name, end)
-    return found
 
 
 def _in_rows(text: str, words: Sequence[str], pattern: re.Pattern[str]) -> list[re.Match[str]]:
@@ -1067,9 +1068,11 @@ def _is_def(cut: Cut, i: int) -> bool:
     return bool(cut.lines.defines(i)) and cut.lines.logical[i].word != "class"
 
 
+@lru_cache(maxsize=4096)
 def _needle_in(name: str) -> bool:
     """Whether a name says for itself what it stands for."""
-    return any(needle in name.lower() for needle in NEEDLES)
+    lowered = name.lower()
+    return any(needle in lowered for needle in NEEDLES)
 
 
 def _identifier(text: str, at: int) -> str:
@@ -1085,46 +1088,11 @@ def _identifier(text: str, at: int) -> str:
 def _used(plain: str, name: str) -> bool:
     """Whether a line but calls or hands on what ``name`` (with dots) ends in: it does not bind that name."""
     last = name.rpartition(".")[2]
-    for found in re.finditer(rf"([\w.]*)\b{re.escape(last)}\b(\s*\()?", plain):
+    for found in re.finditer(rf"(?<![\w.])([\w.]*)\b{re.escape(last)}\b(\s*\()?", plain):
         owner = found[1]
         if not found[2] and (not owner or owner in ("self.", "cls.")):
             return False
     return True
-
-
-def _scan_import(text: str, part: Part) -> Scan | None:
-    """The scan of an import that stands on one row, where there is nothing to find out."""
-    end = text.find("\n", part.start)
-    row = text[part.start : end if end >= 0 else len(text)]
-    if part.kind != "import" or any(mark in row for mark in "(;#\\"):
-        return None
-    line = Logical(1, 1, 0, "from" if row.startswith("from") else "import", "")
-    return Scan((0,), (line,), (Statement(1, 1, "import", (0, 1)),), (), (), True)
-
-
-def _part_binds(text: str, kind: str) -> set[str]:
-    """The names that a statement may bind at the top level."""
-    if kind in ("def", "class"):
-        name = defined(text)
-        if not name:
-            return words(text)
-        names = {name}
-        before = text[: text.find(":\n", text.find(name))]
-        if ":=" in before:
-            names |= words(before)
-        if "global" in text:
-            for found in _GLOBAL.findall(text):
-                names |= words(found)
-        return names
-    if kind == "simple":
-        bound = targets(text)
-        if bound is not None:
-            return bound[0] | bound[1] if not bound[1] else words(text[: text.find("=")])
-        plain = code(text)
-        if ":=" in plain or ";" in plain or plain.startswith(("del", "global")) or _PATCHES.search(plain):
-            return words(plain)
-        return set()
-    return words(text)
 
 
 @cache

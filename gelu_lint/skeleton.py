@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gelu_lint.cut import Piece
-from gelu_lint.outline import Part, outline, parts_of
+from gelu_lint.outline import outline, parts_of
 from gelu_lint.scan import Comment, Logical, Scan, scan
 from gelu_lint.selection import Selection
+from gelu_lint.statements import Statements
 
 
 class Skeleton(NamedTuple):
@@ -24,8 +25,9 @@ class Skeleton(NamedTuple):
     origin    for each row of ``text`` its row in the whole
     logical   the logical lines, comments that may be directives, and joined rows of the parts that something is left of
     skipped   (row, end_row, reason) of what would be kept but is out of bounds
-    parts     the top-level statements of the whole text
     unmarked  no GELU shows in it
+
+    ``statements`` are those of the whole.
     """
 
     text: str
@@ -34,7 +36,7 @@ class Skeleton(NamedTuple):
     comments: tuple[Comment, ...]
     joins: tuple[tuple[int, int], ...]
     skipped: tuple[tuple[int, int, str], ...]
-    parts: tuple[Part, ...]
+    statements: Statements
     unmarked: bool = False
 
 
@@ -55,8 +57,8 @@ _HEADERS = frozenset(
 def whole(text: str, scanned: Scan) -> Skeleton:
     """All of a text, but for what is out of bounds. ``scanned`` must be that of ``text``."""
     text = _LONE_CR.sub("\n", text)
-    bones = _assembled(text, scanned.rows, [Piece(text, scanned, 0, None)], True)
-    return bones._replace(parts=parts_of(text, scanned))
+    statements = Statements(text, scanned.rows, parts_of(text, scanned))
+    return _assembled(statements, [Piece(text, scanned, 0, None)], True)
 
 
 def skeleton(text: str, rows: Sequence[int], small: int = SMALL) -> Skeleton:
@@ -69,19 +71,19 @@ def skeleton(text: str, rows: Sequence[int], small: int = SMALL) -> Skeleton:
     """
     text = _LONE_CR.sub("\n", text)
     parts = outline(text, rows)
-    selection = Selection(text, rows, parts, small) if parts is not None else None
+    selection = Selection(Statements(text, rows, parts), small) if parts is not None else None
     if selection is None or selection.unsure:
         scanned = scan(text)
         if not scanned.sure:
             return whole(text, scanned) if len(rows) <= LONGEST else _nothing(len(rows))
-        selection = Selection(text, rows, [*parts_of(text, scanned)], small)
-    bones = _assembled(text, rows, selection.pieces(), False)
-    return bones._replace(parts=tuple(selection.parts), unmarked=selection.unmarked)
+        selection = Selection(Statements(text, rows, parts_of(text, scanned)), small)
+    bones = _assembled(selection.statements, selection.pieces(), False)
+    return bones._replace(unmarked=selection.unmarked)
 
 
 def _nothing(rows: int) -> Skeleton:
     why = f"its statements cannot be told apart, and with {rows:,} rows it is too long to be read whole"
-    return Skeleton("", (), (), (), (), ((1, rows, why),), ())
+    return Skeleton("", (), (), (), (), ((1, rows, why),), Statements("", (0,), ()))
 
 
 class _Segment(NamedTuple):
@@ -92,9 +94,9 @@ class _Segment(NamedTuple):
     instead: str | None = ""
 
 
-def _assembled(text: str, rows: Sequence[int], pieces: Iterable[Piece], complete: bool) -> Skeleton:
+def _assembled(statements: Statements, pieces: Iterable[Piece], complete: bool) -> Skeleton:
     """What is left of a text: the lines that each piece names. ``complete`` keeps what stands between them, too."""
-    ends = (*rows, len(text))
+    text, rows, ends = statements.text, statements.rows, statements.ends
     logical: list[Logical] = []
     comments: list[Comment] = []
     joins: list[tuple[int, int]] = []
@@ -130,7 +132,8 @@ def _assembled(text: str, rows: Sequence[int], pieces: Iterable[Piece], complete
                 last -= 1
         out.append(text[ends[done] : ends[last]])
         origin.extend(range(done + 1, last + 1))
-    return Skeleton("".join(out), tuple(origin), tuple(logical), tuple(comments), tuple(joins), tuple(skipped), ())
+    kept = "".join(out)
+    return Skeleton(kept, tuple(origin), tuple(logical), tuple(comments), tuple(joins), tuple(skipped), statements)
 
 
 def _segments(piece: Piece, skipped: list[tuple[int, int, str]]) -> Iterator[_Segment]:

@@ -87,14 +87,14 @@ class Source:
         except UnicodeEncodeError as error:
             character = text[error.start]
             message = f"{character!r} (U+{ord(character):04X}) cannot be written in {self.encoding}"
-            raise Unreadable(f"{message}: save the file as UTF-8", len(_rows(text[: error.start]))) from None
+            raise Unreadable(f"{message}: save the file as UTF-8", len(row_starts(text[: error.start]))) from None
         except (LookupError, ValueError) as error:
             raise Unreadable(f"cannot be written in {self.encoding}: {error}") from None
         return codecs.BOM_UTF8 + data if self.bom else data
 
 
 def read_bytes(path: str, max_size: int) -> bytes:
-    """The content of a regular file of at most ``max_size`` bytes.
+    """The content of a regular file of at most ``max_size`` bytes; of an ONNX file, without its weights.
 
     Raises Unreadable for anything else: larger files (by stat, unread), directories, FIFOs, devices and
     sockets (never opened, so it cannot block), and what the operating system refuses.
@@ -104,6 +104,8 @@ def read_bytes(path: str, max_size: int) -> bytes:
         if not stat.S_ISREG(info.st_mode):
             kind = "a directory" if stat.S_ISDIR(info.st_mode) else "a FIFO, device or socket"
             raise Unreadable(f"{kind}, not a regular file")
+        if path.lower().endswith(_NO_TEXT):
+            return _model(path, max_size)
         size, data = info.st_size, b""
         if size <= max_size:
             with open(path, "rb", buffering=0) as file:
@@ -117,6 +119,16 @@ def read_bytes(path: str, max_size: int) -> bytes:
         limit = f"max-file-size ({max_size / 1e6:g} MB)"
         raise Unreadable(f"{size / 1e6:.2f} MB, over {limit}: raise max-file-size to check it")
     return data
+
+
+def _model(path: str, max_size: int) -> bytes:
+    from gelu_lint.weights import NotOnnx, without_weights
+
+    with open(path, "rb") as file:
+        try:
+            return without_weights(file, max_size)
+        except NotOnnx as fault:
+            raise Unreadable(str(fault)) from None
 
 
 def decode(path: str, data: bytes) -> Source:
@@ -152,12 +164,12 @@ def decode(path: str, data: bytes) -> Source:
         raise Unreadable(f"unknown encoding {cookie}: correct the coding cookie", row) from None
     except ValueError as error:  # codecs such as "undefined" and "idna" raise a plain UnicodeError
         raise Unreadable(f"cannot decode as {cookie}: {error}", row) from None
-    return Source(path, data, text, encoding, bom, _rows(text))
+    return Source(path, data, text, encoding, bom, row_starts(text))
 
 
 def from_text(path: str, text: str) -> Source:
     """A source of text that a host has read and decoded; it cannot be written."""
-    return Source(path, b"", text, "utf-8", False, _rows(text))
+    return Source(path, b"", text, "utf-8", False, row_starts(text))
 
 
 def write(source: Source, new_text: str) -> None:
@@ -249,7 +261,8 @@ def _normal(cookie: str) -> str:
     return "iso-8859-1" if latin else cookie
 
 
-def _rows(text: str) -> tuple[int, ...]:
+def row_starts(text: str) -> tuple[int, ...]:
+    """The offset of each row's start."""
     if "\r" not in text:
         return tuple(accumulate(map((1).__add__, map(len, text.split("\n")[:-1])), initial=0))
     import re

@@ -15,6 +15,7 @@ from gelu_lint.half import imports
 from gelu_lint.links import Modules
 from gelu_lint.reach import Reach
 from gelu_lint.source import decode
+from gelu_lint.statements import statements_of
 
 NET = (
     "from torch import nn\n\n\nclass Mlp(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
@@ -109,7 +110,7 @@ LINES = st.sampled_from(
 @given(st.lists(LINES, max_size=14), st.integers(1, 14))
 def test_any_text_can_be_followed(lines: list[str], row: int) -> None:
     source = decode("m.py", "\n".join(lines).encode())
-    reach = Reach(source.text, source.rows)
+    reach = Reach(statements_of(source.text, source.rows))
     reach.shield(row)
     for found in (
         reach.under(row),

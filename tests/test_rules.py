@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import re
+import tempfile
 import tokenize
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,15 +15,17 @@ from scipy.special import expit, ndtr
 
 from gelu_lint.engine import judge, summarise
 from gelu_lint.fixer import apply, fix
-from gelu_lint.kinds import matters
-from gelu_lint.links import Modules, arrivals
-from gelu_lint.model import Arrival, Finding, Project
+from gelu_lint.kinds import kind_of, matters
+from gelu_lint.links import Modules, arrivals, settled
+from gelu_lint.model import Arrival, Finding, Project, Requirement, Settings
 from gelu_lint.options import FLAVOURS_OF_POLICY
 from gelu_lint.projects import reach_of
 from gelu_lint.registry import all_rules, enabled
+from gelu_lint.requirements import requirements
 from gelu_lint.rule import Example, Rule
 from gelu_lint.source import Source
 from gelu_lint.source import decode as decode_bytes
+from gelu_lint.takers import settings_in
 
 RULES = all_rules()
 CODES = enabled(("GEL",), (), ())
@@ -39,17 +43,30 @@ REFERENCE = {
 }
 
 
-def project(example: Example) -> Project:
-    """The project that an example's options and dependencies describe (a small reading of its own)."""
+_ANCHORS = ("README.md", "README.rst", "pyproject.toml")
+
+
+def project(example: Example, code: str) -> Project:
+    """The project that an example's options and dependencies describe (a small reading of its own), and its files."""
     declared = []
     for text in example.dependencies:
         name, sign, version = re.fullmatch(r"(\w+)(>=|<)([\d.]+)", text).groups()
         bound = tuple(int(part) for part in version.split("."))
         declared.append((name, bound, None, True) if sign == ">=" else (name, None, bound, True))
     policy = FLAVOURS_OF_POLICY.get(dict(example.options).get("approximate", ""), "")
-    names = sorted((example.name, *dict(example.beside)), key=lambda name: name != "README.md")
-    anchors = [(name.removesuffix(".md"), name) for name in names if name in ("README.md", "pyproject.toml")]
-    return Project(policy, tuple(declared), tuple(anchors))
+    names = sorted((example.name, *dict(example.beside)), key=lambda name: not name.startswith("README"))
+    anchors = [(name.removesuffix(".md").removesuffix(".rst"), name) for name in names if name in _ANCHORS]
+    return Project(policy, tuple(declared), tuple(anchors), required(example, code))
+
+
+def required(example: Example, code: str) -> tuple[Requirement, ...]:
+    """Where the files of an example say which torch it takes."""
+    files = {example.name: code, **dict(example.beside)}
+    with tempfile.TemporaryDirectory() as root:
+        for name in files:
+            if kind_of(name) == "declarations":
+                Path(root, name).write_bytes(files[name].encode())
+        return requirements(root, "torch")
 
 
 def data_of(name: str, text: str) -> bytes:
@@ -61,25 +78,38 @@ def decode(name: str, text: str) -> Source:
     return decode_bytes(name, data_of(name, text))
 
 
+def found_settings(path: str, text: str, name: str) -> Settings | None:
+    source = decode(path, text)
+    found = settings_in(source.text, source.rows, name)
+    return found._replace(path=path) if found is not None else None
+
+
 def beside(code: str, example: Example) -> tuple[tuple[Arrival, ...], list[Finding] | None]:
     """What the other files of an example have to do with the one that holds ``code``."""
     if not example.beside:
         return (), None
     files = {example.name: code, **dict(example.beside)}
+    modules = Modules(files)
     summaries = {name: summarise(decode(name, text)) for name, text in files.items()}
+    summaries = {
+        name: settled(
+            name, summary, modules, lambda home, wanted: found_settings(home, files[home], wanted), lambda _: ()
+        )
+        for name, summary in summaries.items()
+    }
     contexts = [(name, c._replace(path=name)) for name, summary in summaries.items() for c in summary.contexts]
-    led = arrivals(contexts, Modules(files), lambda name: reach_of(name, files[name].encode()))
+    led = arrivals(contexts, modules, lambda name: reach_of(name, files[name].encode()))
     # What asks for more than most projects have is asked of its own examples alone.
     rules = [rule for rule in RULES if rule.across is not None and (not rule.opt_in or example in rule.examples)]
     seen = [summaries[name] for name in sorted(summaries)]
-    said = [finding for rule in rules for finding in rule.across(seen, project(example))]
+    said = [finding for rule in rules for finding in rule.across(seen, project(example, code))]
     return led.get(example.name, ()), [finding for finding in said if finding.path == example.name]
 
 
 def lint(code: str, example: Example, codes: tuple[str, ...] = CODES) -> list[Finding]:
     led, said = beside(code, example)
     summary = summarise(decode(example.name, code), arrivals=led)
-    return judge(summary, project(example), codes, across=said)
+    return judge(summary, project(example, code), codes, across=said)
 
 
 def places(findings: list[Finding], code: str) -> tuple[str, ...]:
@@ -89,7 +119,7 @@ def places(findings: list[Finding], code: str) -> tuple[str, ...]:
 def mend(code: str, rule: Rule, example: Example) -> str:
     codes = CODES if rule.late else (rule.code,)  # unused suppressions are judged by what else ran
     source = decode(example.name, code)
-    return fix(source, project(example), codes, 0.0, rule.code < "GEL900", *beside(code, example)).text
+    return fix(source, project(example, code), codes, 0.0, rule.code < "GEL900", *beside(code, example)).text
 
 
 @pytest.mark.parametrize(("rule", "example"), BAD)
@@ -105,7 +135,7 @@ def test_good_is_silent_under_all_rules(rule: Rule, example: Example) -> None:
     assert lint(example.code, example) == []
 
 
-@pytest.mark.parametrize(("rule", "example"), BAD)
+@pytest.mark.parametrize(("rule", "example"), [p for p in BAD if kind_of(p.values[1].name) != "declarations"])
 def test_bad_passes_the_screen(rule: Rule, example: Example) -> None:
     assert matters(example.name, data_of(example.name, example.code))
 
@@ -238,11 +268,12 @@ def test_suppression_works_on_its_line(rule: Rule, example: Example, comment: st
 def test_crlf_and_bom_change_nothing(rule: Rule, example: Example) -> None:
     data = b"\xef\xbb\xbf" + example.code.replace("\n", "\r\n").encode()
     source = decode_bytes(example.name, data)
-    led, said = beside(example.code, example)
-    assert places(judge(summarise(source, arrivals=led), project(example), CODES, across=said), rule.code) == example.at
+    led, said = beside(source.text, example)
+    known = project(example, example.code)
+    assert places(judge(summarise(source, arrivals=led), known, CODES, across=said), rule.code) == example.at
     if example.fixed is not None:
         codes = CODES if rule.late else (rule.code,)
-        result = fix(source, project(example), codes, 0.0, rule.code < "GEL900", led, said)
+        result = fix(source, known, codes, 0.0, rule.code < "GEL900", led, said)
         assert source.encode(result.text) == b"\xef\xbb\xbf" + example.fixed.replace("\n", "\r\n").encode()
 
 

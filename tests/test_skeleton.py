@@ -314,8 +314,8 @@ def check_rows(text: str, found: Skeleton) -> None:
 def test_nothing_without_a_needle() -> None:
     found = bones("from a import *\r\nx = 1\rx\n")
     assert (found.text, found.origin, found.skipped) == ("", (), ())
-    assert [part.row for part in found.parts] == [1, 2, 3]
-    assert bones("").parts == ()
+    assert [part.row for part in found.statements.parts] == [1, 2, 3]
+    assert bones("").statements.parts == []
 
 
 def test_rows_kinds_and_places_of_what_is_kept() -> None:
@@ -330,7 +330,7 @@ def test_rows_kinds_and_places_of_what_is_kept() -> None:
     ]
     assert [comment.row for comment in found.comments] == [10]
     assert found.joins == ((8, 10),)
-    assert [(part.row, part.kind) for part in found.parts] == [(1, "simple"), (3, "class"), (12, "simple")]
+    assert [(part.row, part.kind) for part in found.statements.parts] == [(1, "simple"), (3, "class"), (12, "simple")]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -339,7 +339,7 @@ def test_the_whole_is_the_whole(end: str) -> None:
     found = all_of(text)
     assert found.text == text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\n" if end == "\r" else end)
     assert found.origin == (1, 2, 3, 4, 5, 6)
-    assert [(part.row, part.kind) for part in found.parts] == [(2, "simple"), (4, "simple")]
+    assert [(part.row, part.kind) for part in found.statements.parts] == [(2, "simple"), (4, "simple")]
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n", "\n  \n", "\n\n \n\t\n ", "\n# c\n\n  \n\n"])

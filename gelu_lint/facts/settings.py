@@ -18,11 +18,11 @@ ACTIVATION_KEYS = frozenset(
 #: Keys that name the class, in the order in which they count.
 CLASS_KEYS = ("_target_", "architectures", "_class_name", "class_name", "name")
 #: Keys of families and versions, of objects that a configuration builds, and of half precision.
-_FAMILY_KEYS = ("model_type", "architectures", "_class_name", "transformers_version", "_name_or_path")
-_TARGET_KEYS = ("_target_", "_partial_", "_args_", "approximate")
+_FAMILY_KEYS = ("model_type", "architectures", "_class_name", "transformers_version", "_name_or_path", "auto_map")
+_TARGET_KEYS = ("_target_", "_partial_", "_args_", "approximate", "class_path", "init_args", "target", "params")
 _HALF_KEYS = (
     *("fp16", "bf16", "half", "mixed_precision", "precision", "enabled", "torch_dtype", "dtype", "amp", "amp_dtype"),
-    *("use_fp16", "fp16_full_eval"),
+    *("use_fp16", "fp16_full_eval", "fp16_enabled"),
 )
 KEYS = ACTIVATION_KEYS.union(CLASS_KEYS, _FAMILY_KEYS, _TARGET_KEYS, _HALF_KEYS)
 

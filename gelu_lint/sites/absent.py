@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -41,6 +42,12 @@ class _Found(NamedTuple):
     around: Around
 
 
+@functools.cache
+def _last_names() -> frozenset[str]:
+    """The last parts of all names with something to say about."""
+    return frozenset(name.rpartition(".")[2] for name in (*absent(), *refused(), *tensor_only()))
+
+
 class Absences:
     """A visitor that collects uses of kind absent, refused and number."""
 
@@ -49,7 +56,7 @@ class Absences:
         self._found: list[_Found] = []
         self._guards = Guards()
         self._calls: dict[int, Call] = {}
-        self._last = {name.rpartition(".")[2] for name in (*absent(), *refused(), *tensor_only())}
+        self._last = _last_names()
 
     def visit_Call(self, node: Call) -> None:
         self._calls[id(node.func)] = node

@@ -15,7 +15,6 @@ from gelu_lint.lines import code
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.nodes import ClassDef, FunctionDef
 
-_LEAD = re.compile(r"[ \t\f]*")
 _METHOD = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
 _DOCSTRING = re.compile(r"\s*[rRbBuU]{0,2}[\"']")
 #: Methods that tell what an object was given, and compute nothing with it.
@@ -25,7 +24,8 @@ _TELLS = frozenset(
         *("__getstate__", "__hash__", "__eq__", "__reduce__", "__len__"),
     )
 )
-#: What reads every name at once.
+#: What reads every name at once, and the words that show it.
+_MANY = ("locals", "vars", "eval", "exec", "__dict__", "save_hyperparameters", "getfullargspec")
 _ALL = re.compile(r"\blocals\s*\(|\bvars\s*\(|\beval\s*\(|\bexec\s*\(|__dict__|save_hyperparameters|getfullargspec")
 _CONSTANTS = re.compile(r"\s*__(?:constants|slots|all|annotations)__\b")
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\(")
@@ -56,7 +56,7 @@ class Block(NamedTuple):
 
     def reads_all(self) -> bool:
         """Whether something in it may read any name."""
-        return any(_ALL.search(line.code) for line in self.below)
+        return any(word in self.text for word in _MANY) and any(_ALL.search(line.code) for line in self.below)
 
     def loads(self, name: str) -> list[Line]:
         """The lines below the header that may load a name."""
@@ -64,8 +64,8 @@ class Block(NamedTuple):
         bound = re.compile(rf"\s*{re.escape(name)}\s*(?::[^=]+)?=(?!=)")
         found = []
         for line in self.below:
-            start = bound.match(line.code)
-            if loaded.search(line.code, start.end() if start is not None else 0):
+            start = bound.match(line.code) if name in line.text else None
+            if name in line.text and loaded.search(line.code, start.end() if start is not None else 0):
                 found.append(line)
         return found
 
@@ -112,7 +112,7 @@ class Block(NamedTuple):
             if line.indent <= base:
                 found = _METHOD.match(line.code)
                 method = found[1] if found is not None else ""
-            if method in _TELLS or _CONSTANTS.match(line.code) or _DOCSTRING.match(line.text):
+            if name not in line.text or method in _TELLS or _CONSTANTS.match(line.code) or _DOCSTRING.match(line.text):
                 continue
             start = bound.match(line.code)
             if loaded.search(line.code, start.end() if start is not None else 0) or quoted.search(line.text):
@@ -137,6 +137,7 @@ class Blocks:
         self._draft = draft
         self._extents: dict[int, tuple[int, int]] = {}  # by id of a node: its header, and the line behind its block
         self._blocks: dict[int, Block] = {}
+        self._lines: dict[int, Line] = {}
 
     @cached_property
     def _rows(self) -> list[int]:
@@ -146,8 +147,8 @@ class Blocks:
         found = self._extents.get(id(node))
         if found is None:
             first = bisect_right(self._rows, self._draft.span(node.name).row) - 1
-            base, at = self._indent(first), first + 1
-            while at < len(self._rows) and self._indent(at) > base:
+            base, at = self._line(first).indent, first + 1
+            while at < len(self._rows) and self._line(at).indent > base:
                 at += 1
             found = self._extents[id(node)] = first, at
         return found
@@ -171,15 +172,16 @@ class Blocks:
             found = self._blocks[id(node)] = Block(header, tuple(below), self.rows(node), text)
         return found
 
-    def _indent(self, at: int) -> int:
-        lead = _LEAD.match(self._draft.whole, self._draft.starts[self._draft.statements[at][0] - 1])[0]  # type: ignore[index]
-        return len(lead) if "\t" not in lead and "\f" not in lead else len(lead.rpartition("\f")[2].expandtabs(8))
-
     def _line(self, at: int) -> Line:
-        row, end_row = self._draft.statements[at]
-        end = self._draft.starts[end_row] if end_row < len(self._draft.starts) else len(self._draft.whole)
-        text = self._draft.whole[self._draft.starts[row - 1] : end]
-        return Line(row, self._indent(at), text, code(text))
+        if at not in self._lines:
+            row, end_row = self._draft.statements[at]
+            end = self._draft.starts[end_row] if end_row < len(self._draft.starts) else len(self._draft.whole)
+            text = self._draft.whole[self._draft.starts[row - 1] : end]
+            lead = text[: len(text) - len(text.lstrip(" \t\f"))]
+            plain = "\t" not in lead and "\f" not in lead
+            indent = len(lead if plain else lead.rpartition("\f")[2].expandtabs(8))
+            self._lines[at] = Line(row, indent, text, code(text))
+        return self._lines[at]
 
     def read_elsewhere(self, block: Block, name: str, owner: str) -> bool:
         """Whether the file outside a class may read an attribute of its objects."""

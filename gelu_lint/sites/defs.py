@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from gelu_lint.claims import WIDTHS, chooses
+from gelu_lint.claims import chooses, says_width
 from gelu_lint.facts.table import find
 from gelu_lint.lines import WORD, code
 from gelu_lint.model import Def, Parameter, Site, Span, Swap
@@ -37,13 +37,15 @@ _UNUSED = re.compile(r"unused-argument|\bARG00\d\b|unused-variable")
 _DIRECTIVE = re.compile(r"#[^\n]*\b(?:gelu-lint|GEL\d*)\b[^\n]*")
 _APPROXIMATES = re.compile(r"""\._?approx|["']_?approx\w*["']""")
 _FIELD = re.compile(r"\b(\w+)\s*[:=](?!=)")
+_IS_GELU = r"isinstance\(\s*(\w+)\s*,\s*\(?\s*[\w.]*GELU\s*,?\s*\)?\s*\)"
+_REFUSES = re.compile(rf"\s*(?:assert\s+{_IS_GELU}|if\s+not\s+{_IS_GELU}\s*:)")
 
 _CLASSES = re.compile(
     r"^[ \t]*class[ \t]+(\w*(?:Config|Cfg|Args|Arguments|Params|Settings|Options|HParams)\w*)\b", re.MULTILINE
 )
 _COMMENT = re.compile(r"^[ \t]*#[^\n]*|#[^\n\"']*$", re.MULTILINE)
 _READS_KEY = re.compile(
-    r"\w*(?:config|cfg|args|hparams)\.(?:hidden_act|hidden_activation|activation_function|activation_fn|act_fn|activation|"
+    r"(?:config|cfg|args|hparams)\.(?:hidden_act|hidden_activation|activation_function|activation_fn|act_fn|activation|"
     r"hidden_activation_fn|act_layer)\b"
 )
 _IMPORTED = re.compile(r"^[ \t]*from[ \t]+(\S+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)", re.MULTILINE)
@@ -146,7 +148,7 @@ class Defs:
             if near or (given and _any_between(made, first, last) and _only_named(found, blocks)):
                 told = _def(found, blocks, draft)
                 kinds = {parameter.kind for parameter in told.parameters}
-                if kinds - {"settings"} or (kinds and WIDTHS.search(blocks.of(wide).text)):
+                if kinds - {"settings"} or (kinds and says_width(blocks.of(wide).text)):
                     yield told
         for node, unread, around in self._lambdas:
             span = draft.span(node)
@@ -217,7 +219,12 @@ def _def(found: _Found, blocks: Blocks, draft: Draft) -> Def:
     kinds = {what for _, _, what in found.parameters}
     settings = [name.value for name, _, what in found.parameters if what == "settings"]
     keys = _keys(settings, around) if settings else ()
-    parameters = (_parameter(found, *parameter, block, around, blocks, draft) for parameter in found.parameters)
+    checked = _checked(block)
+    parameters = (
+        _parameter(found, name, default, what, block, around, blocks, draft)
+        for name, default, what in found.parameters
+        if what != "perhaps" or name.value in checked
+    )
     decorators = node.decorators if isinstance(node, FunctionDef) else ()
     return Def(
         kind,
@@ -227,12 +234,12 @@ def _def(found: _Found, blocks: Blocks, draft: Draft) -> Def:
         draft.statement(node.name),
         block.rows,
         around.rows,
-        tuple(parameter for parameter in parameters if parameter is not None),
+        tuple(parameters),
         found.first,
         tuple(last_name(getattr(d.decorator, "func", d.decorator)) for d in decorators),
         known,
         keys,
-        _sight(settings, around, block, draft) if any(map(WIDTHS.search, keys)) else "",
+        _sight(settings, around, block, draft) if any(map(says_width, keys)) else "",
         around.calls() if "activation" in kinds else (),
         not kinds.isdisjoint(("module", "perhaps")) and "approx" in around.text and _approximates(around),
     )
@@ -247,11 +254,9 @@ def _parameter(
     around: Block,
     blocks: Blocks,
     draft: Draft,
-) -> Parameter | None:
+) -> Parameter:
     word = name.value
     if kind == "perhaps":
-        if not _checked(word, block):
-            return None
         kind = "module"
     known, value = literal(default) if default is not None else (False, None)
     fate, held, text = "read", "", ""
@@ -270,13 +275,12 @@ def _approximates(around: Block) -> bool:
     return any(_APPROXIMATES.search(line.text) for line in around.below)
 
 
-def _checked(name: str, block: Block) -> bool:
-    """Whether a function refuses everything but a GELU for a parameter."""
+def _checked(block: Block) -> set[str]:
+    """The parameters for which a function refuses everything but a GELU."""
     if "isinstance" not in block.text or "GELU" not in block.text:
-        return False
-    kind = rf"isinstance\(\s*{re.escape(name)}\s*,\s*\(?\s*[\w.]*GELU\s*,?\s*\)?\s*\)"
-    refuses = re.compile(rf"\s*(?:assert\s+{kind}|if\s+not\s+{kind}\s*:)")
-    return any(refuses.match(line.code) for line in block.below)
+        return set()
+    found = (_REFUSES.match(line.code) for line in block.below)
+    return {refused[1] or refused[2] for refused in found if refused is not None}
 
 
 def _fate(found: _Found, name: str, block: Block, around: Block, blocks: Blocks) -> tuple[str, str, str]:
@@ -324,14 +328,16 @@ def _keys(settings: Sequence[str], around: Block) -> tuple[str, ...]:
         word = rf"(?<!\w)(?:self\.)?_?{re.escape(name)}"
         plain = re.compile(rf"{word}(?:\.\w+)*?\.(\w+)")
         named = re.compile(rf"{word}(?:\.get\(|\[|\s*,)\s*[\"'](\w+)[\"']")
-        whole = re.compile(rf"(\w+)\(\s*(?:\w+\s*=\s*)?(?:[^()]*,\s*)?{word}\s*[,)]")
+        handed = re.compile(rf"{word}\s*[,)]")
+        whole = re.compile(rf"(\w+)\(\s*(?:\w+\s*=\s*)?(?:[^()]*,\s*)?{handed.pattern}")
         for line in around.below:
             if name not in line.text:
                 continue
             found.update(plain.findall(line.code))
             if '"' in line.text or "'" in line.text:
                 found.update(f"[{key}]" for key in named.findall(line.text))
-            found.update("*" + call for call in whole.findall(line.code))
+            if handed.search(line.code):
+                found.update("*" + call for call in whole.findall(line.code))
     return tuple(sorted(found))
 
 
@@ -349,7 +355,7 @@ def _sight(settings: Sequence[str], around: Block, block: Block, draft: Draft) -
         return "key"
     if wanted:
         return "none"
-    if _READS_KEY.search(_COMMENT.sub("", code(whole))):
+    if _READS_KEY.search(whole) and _READS_KEY.search(_COMMENT.sub("", code(whole))):
         return "read"
     for module, names in _IMPORTED.findall(whole) if annotated else ():
         known = module.startswith("transformers")

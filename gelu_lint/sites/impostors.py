@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -52,6 +53,12 @@ class _Found(NamedTuple):
     identity: Identity | None = None
 
 
+@functools.cache
+def _last_names() -> frozenset[str]:
+    """The last parts of the names of other activations."""
+    return frozenset(name.rpartition(".")[2] for name in others())
+
+
 class Impostors:
     """A visitor that collects calls and references under a name that says GELU."""
 
@@ -61,7 +68,7 @@ class Impostors:
         self._guards = Guards()
         self._found: list[_Found] = []
         self._taken: set[int] = set()
-        self._last = {name.rpartition(".")[2] for name in others()}
+        self._last = _last_names()
 
     def visit_Call(self, node: Call) -> None:
         if isinstance(node.func, Name) and node.func.value not in self._last:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -35,7 +34,7 @@ _SCRIPTS = frozenset(("torch.jit.script", "torch.jit.trace"))
 _PICKLES = frozenset(("__getstate__", "__reduce__", "__reduce_ex__", "__deepcopy__"))
 #: How the classes end that are modules, where their definition is out of sight.
 _MODULES = ("Module", "Model", "Layer", "Block")
-_WORDS = re.compile(r"\bsave\(|\bscript\b|\btrace\(|weights_only|safe_globals|safe_mode|unsafe_deserialization")
+_WORDS = ("save(", "script", "trace(", "weights_only", "safe_globals", "safe_mode", "unsafe_deserialization")
 _DEEP = 5  # dicts in dicts that are looked into
 
 
@@ -71,7 +70,7 @@ class Keeps:
     @staticmethod
     def concerns(text: str) -> bool:
         """Whether a text may save or script anything, or lets objects be loaded."""
-        return _WORDS.search(text) is not None
+        return any(word in text for word in _WORDS)
 
     def visit_FunctionDef(self, node: FunctionDef) -> None:
         around = symbol(self._walk.path)

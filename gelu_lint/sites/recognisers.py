@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gelu_lint.model import Arrival, Context, FileSummary
+from gelu_lint.facts.comparing import WORDS
+from gelu_lint.model import Arrival, Context, FileSummary, Site, Swap
 from gelu_lint.reach import Reach
 from gelu_lint.sites.absent import Absences
 from gelu_lint.sites.backwards import Backwards
@@ -13,6 +14,7 @@ from gelu_lint.sites.calls import Calls
 from gelu_lint.sites.choices import Choices
 from gelu_lint.sites.defs import Defs
 from gelu_lint.sites.draft import Draft
+from gelu_lint.sites.exports import Exports
 from gelu_lint.sites.fallbacks import Fallbacks
 from gelu_lint.sites.formulas import Formulas
 from gelu_lint.sites.fused import Fused
@@ -26,9 +28,14 @@ from gelu_lint.sites.settings import Settings
 from gelu_lint.sites.swaps import Swaps
 from gelu_lint.sites.tables import Tables
 from gelu_lint.sites.tails import Tails
+from gelu_lint.takers import found_in
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import CSTNode
 from gelu_lint.tree.walk import Walk
+
+if TYPE_CHECKING:
+    from gelu_lint.sites.compares import Compares
+    from gelu_lint.sites.trials import Trials
 
 
 class Recognisers:
@@ -45,9 +52,12 @@ class Recognisers:
         self._gates = Gates(walk, names, self._calls, self._formulas, self._choices)
         self._fallbacks = Fallbacks(walk, names, self._choices)
         self._defs, self._swaps = Defs(walk, names), Swaps(walk, names)
-        self._settings = Settings(walk, names)
+        self._exports, self._settings = Exports(walk, names), Settings(walk, names)
+        self._compared, self._tests = _tests(walk, names, text)
         # What builds on other recognisers comes after them, and says nothing where they have found no GELU.
-        rare = tuple(each for each in (self._layers, self._keeps, self._masks) if each.concerns(text))
+        seldom = (self._layers, self._keeps, self._masks, self._exports)
+        rare: tuple[Any, ...] = tuple(each for each in seldom if each.concerns(text))
+        rare += tuple(each for each in (self._compared, self._tests) if each is not None)
         self._first: tuple[Any, ...] = (
             *(self._calls, self._absences, self._formulas, self._impostors, self._backwards, self._halves),
             *(self._tails, self._tables, self._fused, self._swaps, *rare),
@@ -65,9 +75,10 @@ class Recognisers:
         found += self._settings.nodes()
         return [*found, *(node for visitor in self._second for node in visitor.nodes())] if self._found else found
 
-    def facts(self, summary: FileSummary, draft: Draft, arrivals: Sequence[Arrival]) -> FileSummary:
-        """``summary`` with all facts; ``arrivals`` are where contexts of other files lead into this one."""
-        contexts = self._contexts(draft, arrivals) if self._halves.kinds() or arrivals else ()
+    def facts(self, summary: FileSummary, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> FileSummary:
+        """``summary`` with all facts: ``arrivals`` are where contexts of other files lead into this one, and ``reach``
+        is what its code may run."""
+        contexts = self._contexts(draft, reach, arrivals) if self._halves.kinds() or arrivals else ()
         if self._first[0] not in self.visitors:
             return summary._replace(contexts=contexts)
         kinds = frozenset(context.kind for context in contexts)
@@ -84,6 +95,8 @@ class Recognisers:
         nodes = (node for part in (self._calls, self._formulas) for node, _ in part.found())
         chosen = [*zip(nodes, (*called, *written), strict=True)]
         swaps = tuple(self._swaps.swaps(draft, sites))
+        taken = found_in(reach.statements, _in_classes(sites, swaps))
+        known = {id(node): site for node, site in chosen}
         return summary._replace(
             sites=sites,
             uses=tuple(use for part in users for use in part.uses(draft)),
@@ -94,13 +107,38 @@ class Recognisers:
             fallbacks=tuple(self._fallbacks.fallbacks(draft, chosen)) if self._found else (),
             defs=tuple(self._defs.defs(draft, sites, swaps)) if self._found else (),
             swaps=swaps,
+            takers=taken.takers,
+            settings=taken.settings,
+            loads=taken.loads,
+            exports=tuple(self._exports.exports(draft, sites, reach)),
             entries=tuple(self._settings.entries(draft)) if sites or self._settings.speaks else (),
+            comparisons=tuple(self._compared.comparisons(draft, known)) if self._compared is not None else (),
+            trials=tuple(self._tests.trials(draft, known)) if self._tests is not None else (),
         )
 
-    def _contexts(self, draft: Draft, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
+    def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
         """What makes code of a file run in fp16: what stands in it, and what leads into it."""
-        reach = Reach(draft.whole, draft.starts)
         self._halves.shield(draft, reach)
         foreign = [(arrival.context, reach.entered(arrival.names)) for arrival in arrivals]
         led = [context._replace(rows=found.rows, made=found.made, leads=()) for context, found in foreign]
         return (*self._halves.contexts(draft, reach), *led)
+
+
+def _in_classes(sites: Sequence[Site], swaps: Sequence[Swap]) -> list[int]:
+    """The rows at which a class may compute a GELU that it has not been asked for by name."""
+    known = [site.span.row for site in sites if "." in site.symbol and site.flavour in ("erf", "tanh", "quick")]
+    return sorted((*known, *(swap.span.row for swap in swaps if swap.kind == "helper")))
+
+
+def _tests(walk: Walk, names: Names, text: str) -> tuple[Compares | None, Trials | None]:
+    """The recognisers of what tests hold, where a text may hold any: most never need them loaded."""
+    compares = trials = None
+    if any(word in text for word in WORDS):
+        from gelu_lint.sites.compares import Compares
+
+        compares = Compares(walk, names)
+    if "def test" in text:
+        from gelu_lint.sites.trials import Trials
+
+        trials = Trials(walk, names)
+    return compares, trials

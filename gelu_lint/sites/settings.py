@@ -168,7 +168,7 @@ class Settings:
         path, above, shared = self._above(node)
         if above is not None and not registry:
             registry = above.registry
-            owner, family = (above.owner, above.model_type) if shared else (owner, family)
+            owner, family = (above.owner, above.model_type) if shared else (owner or above.owner, family)
         said = {pair.key: text_of(pair.value) for pair in pairs}
         family = said.get("model_type") or family
         if form == "item" and not owner:

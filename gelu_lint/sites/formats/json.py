@@ -22,7 +22,7 @@ _TOKEN = re.compile(r'[\s,:]*("(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s,:{}\[\]"]+)')
 def facts(source: Source, summary: FileSummary) -> FileSummary:
     """``summary`` with the settings of a JSON file."""
     root = document(source)
-    return summary._replace(entries=tuple(entries((root,), "json"))) if root is not None else summary
+    return summary._replace(entries=tuple(entries((root,), "json", source))) if root is not None else summary
 
 
 def document(source: Source) -> Node | None:

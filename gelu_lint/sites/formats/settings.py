@@ -2,32 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from gelu_lint.facts.settings import CLASS_KEYS, KEYS
-from gelu_lint.model import Entry, Value
+from gelu_lint.model import Entry, Slot, Span, Value
 from gelu_lint.sites.formats.document import Node, Pair, mappings
+from gelu_lint.source import Source
+
+#: A longer string is a text, not the name of an activation.
+_LONGEST = 200
+_OURS = re.compile(r"(?<![a-z])gelu(?![a-z])|hidden_act")
+_TEMPLATE = ("{{", "{%")
 
 
-def entries(documents: Iterable[Node], form: str) -> Iterator[Entry]:
-    """The entries of the documents of one file, in source order; mappings are numbered through them."""
+def is_template(text: str) -> bool:
+    """Whether something else makes the settings out of a text."""
+    return any(mark in text for mark in _TEMPLATE)
+
+
+def concerns(text: str) -> bool:
+    """Whether a text that cannot be read may have held something of ours."""
+    return _OURS.search(text.lower()) is not None
+
+
+def entries(documents: Sequence[Node], form: str, source: Source) -> Iterator[Entry]:
+    """The entries of the documents of one file, in source order; mappings are numbered through them.
+
+    Where there are several documents, a path begins with the number of its document, as in a list.
+    """
     group = 0
-    for root in documents:
-        for path, mapping in mappings(root):
+    for index, root in enumerate(documents):
+        for path, mapping in mappings(root, (str(index),) if len(documents) > 1 else ()):
             group += 1
             model_type, owner = _text(mapping.get("model_type")), _owner(mapping)
             for pair in mapping.pairs or ():
                 if pair.key in KEYS or _names_gelu(pair.node.value):
-                    yield _entry(form, path, group, model_type, owner, mapping.flow, pair)
+                    slot = _slot(source, form, mapping, pair)
+                    yield _entry(form, path, group, model_type, owner, mapping.flow, pair, slot)
 
 
-def _entry(form: str, path: tuple[str, ...], group: int, model_type: str, owner: str, flow: bool, pair: Pair) -> Entry:
+def _entry(
+    form: str,
+    path: tuple[str, ...],
+    group: int,
+    model_type: str,
+    owner: str,
+    flow: bool,
+    pair: Pair,
+    slot: Slot | None,
+) -> Entry:
     node = pair.node
     rows = (pair.key_span.row, node.span.end_row if node.literal else pair.key_span.row)
+    if rows[1] < rows[0]:  # the value of a merged key or an alias
+        rows = (rows[0], rows[0])
     return Entry(
         form, pair.key, path, node.literal, node.value, "", group, "", model_type, owner, flow,
-        pair.key_span, node.span, node.quote, ".".join((*path, pair.key)), rows,
+        pair.key_span, node.span, node.quote, ".".join((*path, pair.key)), rows, slot,
     )  # fmt: skip
+
+
+def _slot(source: Source, form: str, mapping: Node, pair: Pair) -> Slot | None:
+    """Where a pair can be added behind this one: right behind the value in braces, else on a row of its own."""
+    key, value = pair.key_span, pair.node.span
+    if not pair.node.literal or value.row != key.row or value.end_row != key.row:
+        return None
+    row = source.line(key.row)
+    lead = row[: key.column]
+    if mapping.flow:
+        alone = not lead.strip() and mapping.span.row < key.row
+        before = f",{source.newline}{lead}" if alone and form != "toml" else ", "
+        return Slot(Span(value.end_row, value.end_column, value.end_row, value.end_column), before, "")
+    if form == "yaml":
+        lead = " " * key.column
+    elif lead.strip():
+        return None  # a key with dots
+    return Slot(Span(key.row, len(row), key.row, len(row)), f"{source.newline}{lead}", "")
 
 
 def _owner(mapping: Node) -> str:
@@ -47,4 +97,4 @@ def _text(node: Node | None) -> str:
 
 
 def _names_gelu(value: Value) -> bool:
-    return isinstance(value, str) and "gelu" in value.lower()
+    return isinstance(value, str) and len(value) <= _LONGEST and "gelu" in value.lower()

@@ -1,0 +1,872 @@
+"""Configuration classes of transformers 5.24.0: what tests/model_types.py read in its source."""
+
+VERSION = "5.24.0"
+
+#: Class, model types, keys of activations with their defaults, classes of the configurations inside.
+TABLE = """\
+ASTConfig;audio-spectrogram-transformer;hidden_act=gelu;
+AXK1Config;axk1;hidden_act=silu;
+AXK2Config;axk2;hidden_act=silu;
+AfmoeConfig;afmoe;hidden_act=silu;
+Aimv2Config;aimv2;hidden_act=;text_config=Aimv2TextConfig,vision_config=Aimv2VisionConfig
+Aimv2TextConfig;aimv2_text_model;hidden_act=silu;
+Aimv2VisionConfig;aimv2_vision_model;hidden_act=silu;
+AlbertConfig;albert;hidden_act=gelu_new;
+AlignConfig;align;hidden_act=;text_config=AlignTextConfig,vision_config=AlignVisionConfig
+AlignTextConfig;align_text_model;hidden_act=gelu;
+AlignVisionConfig;align_vision_model;hidden_act=swish;
+AltCLIPConfig;altclip;hidden_act=;text_config=AltCLIPTextConfig,vision_config=AltCLIPVisionConfig
+AltCLIPTextConfig;altclip_text_model;hidden_act=gelu;
+AltCLIPVisionConfig;altclip_vision_model;hidden_act=quick_gelu;
+Apertus1p5Config;apertus1p5;hidden_act=;text_config=Apertus1p5TextConfig
+Apertus1p5TextConfig;apertus1p5_text;hidden_act=xielu;
+ApertusConfig;apertus;hidden_act=xielu;
+ArceeConfig;arcee;hidden_act=relu2;
+AriaConfig;aria;hidden_act=;text_config=AriaTextConfig,vision_config=Idefics3VisionConfig
+AriaTextConfig;aria_text;hidden_act=silu;
+AudioFlamingo3Config;audioflamingo3;activation_function=,projector_hidden_act=gelu;
+ audio_config=AudioFlamingo3EncoderConfig,text_config=Qwen2Config
+AudioFlamingo3EncoderConfig;audioflamingo3_encoder;activation_function=gelu,projector_hidden_act=;
+AutoformerConfig;autoformer;activation_function=gelu;
+AyaVisionConfig;aya_vision;;text_config=Cohere2Config,vision_config=SiglipVisionConfig
+BailingHybridConfig;bailing_hybrid;hidden_act=silu;
+BambaConfig;bamba;hidden_act=silu;
+BartConfig;bart;activation_function=gelu;
+BeamConfig;beam;hidden_act=silu;
+BeitConfig;beit;hidden_act=gelu;
+BertConfig;bert;hidden_act=gelu;
+BertGenerationConfig;bert-generation;hidden_act=gelu;
+BigBirdConfig;big_bird;hidden_act=gelu_new;
+BigBirdPegasusConfig;bigbird_pegasus;activation_function=gelu_new;
+BioGptConfig;biogpt;hidden_act=gelu;
+BitConfig;bit;hidden_act=relu;
+BitNetConfig;bitnet;hidden_act=relu2;
+BlenderbotConfig;blenderbot;activation_function=gelu;
+BlenderbotSmallConfig;blenderbot-small;activation_function=gelu;
+Blip2Config;blip-2;hidden_act=;qformer_config=Blip2QFormerConfig,text_config=OPTConfig,vision_config=Blip2VisionConfig
+Blip2QFormerConfig;blip_2_qformer;hidden_act=gelu;
+Blip2VisionConfig;blip_2_vision_model;hidden_act=gelu;
+BlipConfig;blip;hidden_act=;text_config=BlipTextConfig,vision_config=BlipVisionConfig
+BlipTextConfig;blip_text_model;hidden_act=gelu;
+BlipVisionConfig;blip_vision_model;hidden_act=gelu;
+BltConfig;blt;hidden_act=;decoder_config=BltLocalDecoderConfig,encoder_config=BltLocalEncoderConfig,
+ global_config=BltGlobalTransformerConfig,patcher_config=BltPatcherConfig
+BltGlobalTransformerConfig;blt_global_transformer;hidden_act=silu;
+BltLocalDecoderConfig;blt_local_decoder;hidden_act=silu;
+BltLocalEncoderConfig;blt_local_encoder;hidden_act=silu;
+BltPatcherConfig;blt_patcher;hidden_act=;
+BridgeTowerConfig;bridgetower;hidden_act=gelu;text_config=BridgeTowerTextConfig
+BridgeTowerTextConfig;bridgetower_text_model;hidden_act=gelu;
+BrosConfig;bros;hidden_act=gelu;
+CHMv2Config;chmv2;;backbone_config=DINOv3ViTConfig
+CLIPConfig;clip;hidden_act=;text_config=CLIPTextConfig,vision_config=CLIPVisionConfig
+CLIPSegConfig;clipseg;decoder_hidden_act=quick_gelu,hidden_act=;text_config=CLIPSegTextConfig,
+ vision_config=CLIPSegVisionConfig
+CLIPSegTextConfig;clipseg_text_model;hidden_act=quick_gelu;
+CLIPSegVisionConfig;clipseg_vision_model;hidden_act=quick_gelu;
+CLIPTextConfig;clip_text_model;hidden_act=quick_gelu;
+CLIPVisionConfig;clip_vision_model;hidden_act=quick_gelu;
+CamembertConfig;camembert;hidden_act=gelu;
+CanaryConfig;canary;hidden_act=;decoder_config=CanaryDecoderConfig,encoder_config=ParakeetEncoderConfig
+CanaryDecoderConfig;canary_decoder;hidden_act=relu;
+CanineConfig;canine;hidden_act=gelu;
+ChameleonConfig;chameleon;hidden_act=silu;
+ChineseCLIPConfig;chinese_clip;hidden_act=;text_config=ChineseCLIPTextConfig,vision_config=ChineseCLIPVisionConfig
+ChineseCLIPTextConfig;chinese_clip_text_model;hidden_act=gelu;
+ChineseCLIPVisionConfig;chinese_clip_vision_model;hidden_act=quick_gelu;
+ClapAudioConfig;clap_audio_model;hidden_act=gelu,projection_hidden_act=relu;
+ClapConfig;clap;hidden_act=,projection_hidden_act=relu;audio_config=ClapAudioConfig,text_config=ClapTextConfig
+ClapTextConfig;clap_text_model;hidden_act=gelu,projection_hidden_act=relu;
+ClvpConfig;clvp;activation_function=,hidden_act=,summary_activation=;decoder_config=ClvpDecoderConfig,
+ speech_config=ClvpEncoderConfig,text_config=ClvpEncoderConfig
+ClvpDecoderConfig;clvp_decoder;activation_function=gelu_new,hidden_act=,summary_activation=;
+ClvpEncoderConfig;clvp_encoder;activation_function=,hidden_act=gelu,summary_activation=;
+CodeGenConfig;codegen;activation_function=gelu_new;
+Cohere2Config;cohere2;hidden_act=silu;
+Cohere2MoeConfig;cohere2_moe;hidden_act=silu;
+Cohere2VisionConfig;cohere2_vision;;text_config=Cohere2Config,vision_config=SiglipVisionConfig
+CohereAsrConfig;cohere_asr;hidden_act=relu;encoder_config=ParakeetEncoderConfig
+CohereCompassConfig;cohere_compass;hidden_act=;text_config=CohereCompassTextConfig,
+ vision_config=CohereCompassVisionConfig
+CohereCompassTextConfig;cohere_compass_text;hidden_act=silu;
+CohereCompassVisionConfig;cohere_compass_vision;hidden_act=gelu_pytorch_tanh;
+CohereConfig;cohere;hidden_act=silu;
+ColModernVBertConfig;colmodernvbert;;vlm_config=ModernVBertConfig
+ColPaliConfig;colpali;;vlm_config=PaliGemmaConfig
+ColQwen2Config;colqwen2;;vlm_config=Qwen2VLConfig
+ConditionalDetrConfig;conditional_detr;activation_function=relu;backbone_config=ResNetConfig
+ConvBertConfig;convbert;hidden_act=gelu,summary_activation=;
+ConvNextConfig;convnext;hidden_act=gelu;
+ConvNextV2Config;convnextv2;hidden_act=gelu;
+Cosmos3EdgeConfig;cosmos3_edge;hidden_act=;text_config=Cosmos3EdgeTextConfig,vision_config=Cosmos3EdgeVisionConfig
+Cosmos3EdgeTextConfig;cosmos3_edge_text;hidden_act=relu2;
+Cosmos3EdgeVisionConfig;cosmos3_edge_vision;hidden_act=gelu_pytorch_tanh;
+Cosmos3OmniConfig;cosmos3_omni;;text_config=Qwen3VLTextConfig,vision_config=Qwen3VLVisionConfig
+CsmConfig;csm;hidden_act=silu;codec_config=MimiConfig,depth_decoder_config=CsmDepthDecoderConfig
+CsmDepthDecoderConfig;csm_depth_decoder_model;hidden_act=silu;
+CwmConfig;cwm;hidden_act=silu;
+DFineConfig;d_fine;activation_function=silu,decoder_activation_function=relu,encoder_activation_function=gelu;
+ backbone_config=HGNetV2Config
+DINOv3ConvNextConfig;dinov3_convnext;hidden_act=gelu;
+DINOv3ViTConfig;dinov3_vit;hidden_act=gelu;
+DPRConfig;dpr;hidden_act=gelu;
+DPTConfig;dpt;hidden_act=gelu,pooler_act=tanh;backbone_config=BitConfig
+DabDetrConfig;dab-detr;activation_function=prelu;backbone_config=ResNetConfig
+Data2VecAudioConfig;data2vec-audio;feat_extract_activation=gelu,hidden_act=gelu;
+Data2VecTextConfig;data2vec-text;feat_extract_activation=,hidden_act=gelu;
+Data2VecVisionConfig;data2vec-vision;feat_extract_activation=,hidden_act=gelu;
+DbrxConfig;dbrx;ffn_act_fn=;ffn_config=DbrxFFNConfig
+DbrxFFNConfig;;ffn_act_fn=;
+DebertaConfig;deberta;hidden_act=gelu,pooler_hidden_act=gelu;
+DebertaV2Config;deberta-v2;conv_act=,hidden_act=gelu,pooler_hidden_act=gelu;
+DecisionTransformerConfig;decision_transformer;activation_function=relu;
+DeepseekOcr2Config;deepseek_ocr2;hidden_act=;text_config=DeepseekOcr2TextConfig,vision_config=DeepseekOcr2VisionConfig
+DeepseekOcr2SamVisionConfig;deepseek_ocr2_sam_vision_model;hidden_act=gelu;
+DeepseekOcr2TextConfig;deepseek_ocr2_text;hidden_act=silu;
+DeepseekOcr2VisionConfig;deepseek_ocr2_vision;hidden_act=;encoder_config=DeepseekOcr2VisionEncoderConfig,
+ sam_config=DeepseekOcr2SamVisionConfig
+DeepseekOcr2VisionEncoderConfig;deepseek_ocr2_encoder;hidden_act=silu;
+DeepseekV2Config;deepseek_v2;hidden_act=silu;
+DeepseekV32Config;deepseek_v32;hidden_act=silu;
+DeepseekV3Config;deepseek_v3;hidden_act=silu;
+DeepseekV4Config;deepseek_v4;hidden_act=silu;
+DeepseekVLConfig;deepseek_vl;;text_config=LlamaConfig,vision_config=SiglipVisionConfig
+DeepseekVLHybridConfig;deepseek_vl_hybrid;;high_res_vision_config=SamVisionConfig,text_config=LlamaConfig,
+ vision_config=SiglipVisionConfig
+DeformableDetrConfig;deformable_detr;activation_function=relu;backbone_config=ResNetConfig
+DeiTConfig;deit;hidden_act=gelu,pooler_act=tanh;
+Deimv2Config;deimv2;activation_function=silu,decoder_activation_function=relu,encoder_activation_function=gelu;
+ backbone_config=HGNetV2Config
+DepthAnythingConfig;depth_anything;;backbone_config=Dinov2Config
+DepthProConfig;depth_pro;;fov_model_config=Dinov2Config,image_model_config=Dinov2Config,
+ patch_model_config=Dinov2Config
+DetrConfig;detr;activation_function=relu;backbone_config=ResNetConfig
+DiaConfig;dia;hidden_act=;decoder_config=DiaDecoderConfig,encoder_config=DiaEncoderConfig
+DiaDecoderConfig;dia_decoder;hidden_act=silu;
+DiaEncoderConfig;dia_encoder;hidden_act=silu;
+DiffLlamaConfig;diffllama;hidden_act=silu;
+DiffusionGemmaConfig;diffusion_gemma;hidden_activation=;text_config=DiffusionGemmaTextConfig,
+ vision_config=Gemma4VisionConfig
+DiffusionGemmaTextConfig;diffusion_gemma_text;hidden_activation=gelu_pytorch_tanh;
+DinatConfig;dinat;hidden_act=gelu;
+Dinov2Config;dinov2;hidden_act=gelu;
+Dinov2WithRegistersConfig;dinov2_with_registers;hidden_act=gelu;
+DistilBertConfig;distilbert;activation=gelu;
+DogeConfig;doge;hidden_act=silu;
+DonutSwinConfig;donut-swin;hidden_act=gelu;
+DoryConfig;dory;hidden_act=silu;
+Dots1Config;dots1;hidden_act=silu;
+Dots3NoteAudioConfig;dots3_note_audio_encoder;hidden_act=silu;
+Dots3NoteConfig;dots3_note;hidden_act=;audio_config=Dots3NoteAudioConfig,text_config=Dots3NoteTextConfig,
+ vision_config=Dots3NoteVisionConfig
+Dots3NoteTextConfig;dots3_note_text;hidden_act=silu;
+Dots3NoteVisionConfig;dots3_note_vision_encoder;hidden_act=silu;
+EdgeTamConfig;edgetam;hidden_act=;mask_decoder_config=EdgeTamMaskDecoderConfig,
+ prompt_encoder_config=EdgeTamPromptEncoderConfig,vision_config=EdgeTamVisionConfig
+EdgeTamMaskDecoderConfig;edgetam_mask_decoder;hidden_act=gelu;
+EdgeTamPromptEncoderConfig;edgetam_prompt_encoder;hidden_act=gelu;
+EdgeTamVideoConfig;edgetam_video;hidden_act=,mask_downsampler_hidden_act=gelu,memory_attention_mlp_hidden_act=relu,
+ memory_fuser_hidden_act=gelu;mask_decoder_config=EdgeTamVideoMaskDecoderConfig,
+ prompt_encoder_config=EdgeTamVideoPromptEncoderConfig,vision_config=Sam2VisionConfig
+EdgeTamVideoMaskDecoderConfig;edgetam_video_mask_decoder;hidden_act=gelu,mask_downsampler_hidden_act=,
+ memory_attention_mlp_hidden_act=,memory_fuser_hidden_act=;
+EdgeTamVideoPromptEncoderConfig;edgetam_video_prompt_encoder;hidden_act=gelu,mask_downsampler_hidden_act=,
+ memory_attention_mlp_hidden_act=,memory_fuser_hidden_act=;
+EdgeTamVisionConfig;edgetam_vision_model;hidden_act=gelu;
+EfficientLoFTRConfig;efficientloftr;activation_function=relu,mlp_activation_function=leaky_relu;
+EfficientNetConfig;efficientnet;hidden_act=swish;
+ElectraConfig;electra;hidden_act=gelu,summary_activation=gelu;
+EmbeddingGemma2Config;embedding_gemma2;hidden_activation=;audio_config=Gemma4AudioConfig,
+ text_config=EmbeddingGemma2TextConfig,vision_config=Gemma4VisionConfig
+EmbeddingGemma2TextConfig;embedding_gemma2_text;hidden_activation=gelu_pytorch_tanh;
+Emu3Config;emu3;hidden_act=;text_config=Emu3TextConfig
+Emu3TextConfig;emu3_text_model;hidden_act=silu;
+EncoderDecoderConfig;encoder-decoder;;decoder=BertConfig,encoder=BertConfig
+EomtConfig;eomt;hidden_act=gelu;
+EomtDinov3Config;eomt_dinov3;hidden_act=gelu;
+Ernie4_5Config;ernie4_5;hidden_act=silu;
+Ernie4_5_MoeConfig;ernie4_5_moe;hidden_act=silu;
+Ernie4_5_VLMoeConfig;ernie4_5_vl_moe;hidden_act=;text_config=Ernie4_5_VLMoeTextConfig,
+ vision_config=Ernie4_5_VLMoeVisionConfig
+Ernie4_5_VLMoeTextConfig;ernie4_5_vl_moe_text;hidden_act=silu;
+Ernie4_5_VLMoeVisionConfig;ernie4_5_vl_moe_vision;hidden_act=quick_gelu;
+ErnieConfig;ernie;hidden_act=gelu;
+EsmFold2Config;esmfold2;;esmc_config=EsmcConfig
+EsmcConfig;esmc;hidden_act=silu;
+EuroBertConfig;eurobert;hidden_act=silu;
+EvollaConfig;evolla,EvollaModel;hidden_act=silu;
+Exaone4Config;exaone4;hidden_act=silu;
+Exaone4_5_Config;exaone4_5;hidden_act=;text_config=Exaone4Config,vision_config=Exaone4_5_VisionConfig
+Exaone4_5_VisionConfig;exaone4_5_vision;hidden_act=silu;
+ExaoneConfig;exaone;activation_function=,hidden_act=silu;
+ExaoneMoeConfig;exaone_moe;hidden_act=silu;
+FNetConfig;fnet;hidden_act=gelu_new;
+FSMTConfig;fsmt;activation_function=relu;
+FalconConfig;falcon;activation=gelu;
+FalconH1Config;falcon_h1;hidden_act=silu;
+FalconMambaConfig;falcon_mamba;hidden_act=silu;
+FastSpeech2ConformerWithHifiGanConfig;fastspeech2_conformer_with_hifigan;hidden_act=;
+FastVlmConfig;fast_vlm;projector_hidden_act=gelu;text_config=Qwen2Config
+FlaubertConfig;flaubert;gelu_activation=,summary_activation=;
+FlavaConfig;flava;hidden_act=;image_config=FlavaImageConfig,multimodal_config=FlavaMultimodalConfig,
+ text_config=FlavaTextConfig
+FlavaImageConfig;flava_image_model;hidden_act=gelu;
+FlavaMultimodalConfig;flava_multimodal_model;hidden_act=gelu;
+FlavaTextConfig;flava_text_model;hidden_act=gelu;
+FlexOlmoConfig;flex_olmo;hidden_act=silu;
+FlintConfig;flint;hidden_act=silu;
+Florence2Config;florence2;activation_function=;text_config=BartConfig,vision_config=Florence2VisionConfig
+Florence2VisionConfig;florence_vision;activation_function=gelu;
+FocalNetConfig;focalnet;hidden_act=gelu;
+FunAsrNanoAdaptorConfig;;hidden_act=relu,projector_hidden_act=relu;
+FunAsrNanoConfig;fun_asr_nano;hidden_act=;adaptor_config=FunAsrNanoAdaptorConfig,audio_config=FunAsrNanoEncoderConfig,
+ text_config=Qwen3Config
+FunAsrNanoEncoderConfig;fun_asr_nano_encoder;hidden_act=relu;
+FunnelConfig;funnel;hidden_act=gelu_new;
+FuyuConfig;fuyu;;text_config=PersimmonConfig
+GLPNConfig;glpn;hidden_act=gelu;
+GPT2Config;gpt2,gpt-sw3;activation_function=gelu_new,summary_activation=;
+GPTBigCodeConfig;gpt_bigcode;activation_function=gelu_pytorch_tanh;
+GPTJConfig;gptj;activation_function=gelu_new;
+GPTNeoConfig;gpt_neo;activation_function=gelu_new;
+GPTNeoXConfig;gpt_neox;hidden_act=gelu;
+GPTNeoXJapaneseConfig;gpt_neox_japanese;hidden_act=gelu;
+Gemma2Config;gemma2;hidden_activation=gelu_pytorch_tanh;
+Gemma3Config;gemma3;hidden_activation=;text_config=Gemma3TextConfig,vision_config=SiglipVisionConfig
+Gemma3TextConfig;gemma3_text;hidden_activation=gelu_pytorch_tanh;
+Gemma3nConfig;gemma3n;hidden_activation=;text_config=Gemma3nTextConfig
+Gemma3nTextConfig;gemma3n_text;hidden_activation=gelu_pytorch_tanh;
+Gemma4AssistantConfig;gemma4_assistant;;text_config=Gemma4TextConfig
+Gemma4AudioConfig;gemma4_audio;hidden_act=silu,hidden_activation=;
+Gemma4Config;gemma4;hidden_act=,hidden_activation=;audio_config=Gemma4AudioConfig,text_config=Gemma4TextConfig,
+ vision_config=Gemma4VisionConfig
+Gemma4TextConfig;gemma4_text;hidden_act=,hidden_activation=gelu_pytorch_tanh;
+Gemma4UnifiedAssistantConfig;gemma4_unified_assistant;;text_config=Gemma4UnifiedTextConfig
+Gemma4UnifiedConfig;gemma4_unified;hidden_activation=;text_config=Gemma4UnifiedTextConfig
+Gemma4UnifiedTextConfig;gemma4_unified_text;hidden_activation=gelu_pytorch_tanh;
+Gemma4VisionConfig;gemma4_vision;hidden_act=,hidden_activation=gelu_pytorch_tanh;
+GemmaConfig;gemma;hidden_act=gelu_pytorch_tanh;
+GitConfig;git;hidden_act=gelu;vision_config=GitVisionConfig
+GitVisionConfig;git_vision_model;hidden_act=quick_gelu;
+Glm46VConfig;glm46v;;text_config=Glm4vTextConfig,vision_config=Glm4vVisionConfig
+Glm4Config;glm4;hidden_act=silu;
+Glm4MoeConfig;glm4_moe;hidden_act=silu;
+Glm4MoeLiteConfig;glm4_moe_lite;hidden_act=silu;
+Glm4vConfig;glm4v;hidden_act=;text_config=Glm4vTextConfig,vision_config=Glm4vVisionConfig
+Glm4vMoeConfig;glm4v_moe;hidden_act=;text_config=Glm4vMoeTextConfig,vision_config=Glm4vMoeVisionConfig
+Glm4vMoeTextConfig;glm4v_moe_text;hidden_act=silu;
+Glm4vMoeVisionConfig;glm4v_moe_vision;hidden_act=silu;
+Glm4vTextConfig;glm4v_text;hidden_act=silu;
+Glm4vVisionConfig;glm4v_vision;hidden_act=silu;
+Glm5NextConfig;glm5_next;hidden_act=;text_config=Glm5NextTextConfig,vision_config=Glm5NextVisionConfig
+Glm5NextTextConfig;glm5_next_text;hidden_act=silu;
+Glm5NextVisionConfig;glm5_next_vision;hidden_act=silu;
+GlmAsrConfig;glmasr;hidden_act=,projector_hidden_act=gelu;audio_config=GlmAsrEncoderConfig,text_config=LlamaConfig
+GlmAsrEncoderConfig;glmasr_encoder;hidden_act=gelu,projector_hidden_act=;
+GlmConfig;glm;hidden_act=silu;
+GlmImageConfig;glm_image;hidden_act=;text_config=GlmImageTextConfig,vision_config=GlmImageVisionConfig
+GlmImageTextConfig;glm_image_text;hidden_act=silu;
+GlmImageVisionConfig;glm_image_vision;hidden_act=gelu;
+GlmMoeDsaConfig;glm_moe_dsa;hidden_act=silu;
+GlmOcrConfig;glm_ocr;hidden_act=;text_config=GlmOcrTextConfig,vision_config=GlmOcrVisionConfig
+GlmOcrTextConfig;glm_ocr_text;hidden_act=silu;
+GlmOcrVisionConfig;glm_ocr_vision;hidden_act=silu;
+GlmgaConfig;glmga;;text_config=Glm4vTextConfig,vision_config=Glm4vVisionConfig
+GotOcr2Config;got_ocr2;hidden_act=;text_config=Qwen2Config,vision_config=GotOcr2VisionConfig
+GotOcr2VisionConfig;got_ocr2_vision;hidden_act=gelu;
+GptOssConfig;gpt_oss;hidden_act=silu;
+GradiumPhononTTSConfig;gradium_phonon_tts;hidden_act=gelu;flow_head_config=GradiumPhononTTSFlowHeadConfig
+GradiumPhononTTSFlowHeadConfig;;hidden_act=silu;
+Granite4VisionConfig;granite4_vision;hidden_act=;qformer_config=Blip2QFormerConfig,
+ text_config=Granite4VisionTextConfig,vision_config=CLIPVisionConfig
+Granite4VisionTextConfig;granite4_vision_text;hidden_act=silu;
+GraniteConfig;granite;hidden_act=silu;
+GraniteDoclingConfig;granite_docling;hidden_act=;text_config=GraniteDoclingTextConfig,
+ vision_config=GraniteDoclingVisionConfig
+GraniteDoclingTextConfig;granite_docling_text;hidden_act=silu;
+GraniteDoclingVisionConfig;granite_docling_vision;hidden_act=gelu_pytorch_tanh;
+GraniteMoeConfig;granitemoe;hidden_act=silu;
+GraniteMoeHybridConfig;granitemoehybrid;hidden_act=silu;
+GraniteMoeSWAConfig;granitemoe_swa;hidden_act=silu;
+GraniteMoeSharedConfig;granitemoeshared;hidden_act=silu;
+GraniteSWAConfig;granite_swa;hidden_act=silu;
+GraniteSpeech5CTCConfig;granite_speech5_ctc;hidden_act=;encoder_config=GraniteSpeech5EncoderConfig
+GraniteSpeech5EncoderConfig;granite_speech5_encoder;hidden_act=silu;
+GraniteSpeechConfig;granite_speech;;projector_config=Blip2QFormerConfig,text_config=GraniteConfig
+GraniteSpeechPlusConfig;granite_speech_plus;;projector_config=Blip2QFormerConfig,text_config=GraniteConfig
+GroundingDinoConfig;grounding-dino;activation_function=relu;backbone_config=SwinConfig,text_config=BertConfig
+GroupViTConfig;groupvit;hidden_act=;text_config=GroupViTTextConfig,vision_config=GroupViTVisionConfig
+GroupViTTextConfig;groupvit_text_model;hidden_act=quick_gelu;
+GroupViTVisionConfig;groupvit_vision_model;hidden_act=gelu;
+GteConfig;gte;hidden_act=gelu;
+HGNetV2Config;hgnet_v2;hidden_act=relu;
+HYV3Config;hy_v3;hidden_act=silu;
+HYV4Config;hy_v4;hidden_act=silu;
+HYV4VLConfig;hy_v4_vl;hidden_act=;text_config=HYV4VLTextConfig,vision_config=HYV4VLVisionConfig
+HYV4VLTextConfig;hy_v4_vl_text;hidden_act=silu;
+HYV4VLVisionConfig;hy_v4_vl_vision;hidden_act=gelu;
+HeliumConfig;helium;hidden_act=silu;
+HieraConfig;hiera;hidden_act=gelu;
+HiggsAudioV2Config;higgs_audio_v2;hidden_act=silu;
+HiggsAudioV2TokenizerConfig;higgs_audio_v2_tokenizer;;semantic_model_config=HubertConfig
+HrmTextConfig;hrm_text;hidden_act=silu;
+HubertConfig;hubert;feat_extract_activation=gelu,hidden_act=gelu;
+HunYuanDenseV1Config;hunyuan_v1_dense;hidden_act=silu;
+HunYuanMoEV1Config;hunyuan_v1_moe;hidden_act=silu;
+HunYuanVLConfig;hunyuan_vl;hidden_act=;text_config=HunYuanVLTextConfig,vision_config=HunYuanVLVisionConfig
+HunYuanVLTextConfig;hunyuan_vl_text;hidden_act=silu;
+HunYuanVLVisionConfig;hunyuan_vl_vision;hidden_act=gelu;
+HyperCLOVAXConfig;hyperclovax;hidden_act=silu;
+HyperCLOVAXVisionV2Config;hyperclovax_vision_v2;;text_config=HyperCLOVAXConfig,vision_config=Qwen2_5_VLVisionConfig
+IBertConfig;ibert;hidden_act=gelu;
+IJepaConfig;ijepa;hidden_act=gelu,pooler_act=tanh;
+IQuestCoderConfig;iquestcoder;hidden_act=silu;
+Idefics2Config;idefics2;hidden_act=;perceiver_config=Idefics2PerceiverConfig,text_config=MistralConfig,
+ vision_config=Idefics2VisionConfig
+Idefics2PerceiverConfig;idefics2_perceiver;hidden_act=silu;
+Idefics2VisionConfig;idefics2_vision;hidden_act=gelu_pytorch_tanh;
+Idefics3Config;idefics3;hidden_act=;text_config=LlamaConfig,vision_config=Idefics3VisionConfig
+Idefics3VisionConfig;idefics3_vision;hidden_act=gelu_pytorch_tanh;
+IdeficsConfig;idefics;hidden_act=silu;vision_config=IdeficsVisionConfig
+IdeficsVisionConfig;idefics_vision;hidden_act=gelu;
+ImageGPTConfig;imagegpt;activation_function=quick_gelu;
+InformerConfig;informer;activation_function=gelu;
+Inkling2Config;inkling2;hidden_act=;text_config=Inkling2TextConfig,vision_config=Inkling2VisionConfig
+Inkling2LoopConfig;inkling2_loop;;text_config=Inkling2LoopTextConfig,vision_config=Inkling2VisionConfig
+Inkling2LoopTextConfig;inkling2_loop_text;hidden_act=silu;
+Inkling2TextConfig;inkling2_text;hidden_act=silu;
+Inkling2VisionConfig;inkling2_vision;hidden_act=gelu;
+InklingConfig;inkling_mm_model;hidden_act=;text_config=InklingTextConfig
+InklingTextConfig;inkling_text;hidden_act=silu;
+InstructBlipConfig;instructblip;hidden_act=;qformer_config=InstructBlipQFormerConfig,text_config=OPTConfig,
+ vision_config=InstructBlipVisionConfig
+InstructBlipQFormerConfig;instructblip_qformer;hidden_act=gelu;
+InstructBlipVideoConfig;instructblipvideo;hidden_act=;qformer_config=InstructBlipVideoQFormerConfig,
+ text_config=OPTConfig,vision_config=InstructBlipVideoVisionConfig
+InstructBlipVideoQFormerConfig;instructblipvideo_qformer;hidden_act=gelu;
+InstructBlipVideoVisionConfig;instructblipvideo_vision_model;hidden_act=gelu;
+InstructBlipVisionConfig;instructblip_vision_model;hidden_act=gelu;
+InternLM3Config;internlm3;hidden_act=silu;
+InternVLConfig;internvl;hidden_act=,projector_hidden_act=gelu;text_config=Qwen2Config,
+ vision_config=InternVLVisionConfig
+InternVLVisionConfig;internvl_vision;hidden_act=gelu,projector_hidden_act=;
+Jais2Config;jais2;hidden_act=relu2;
+JambaConfig;jamba;hidden_act=silu;
+JanusConfig;janus;hidden_act=;text_config=LlamaConfig,vision_config=JanusVisionConfig,vq_config=JanusVQVAEConfig
+JanusVQVAEConfig;janus_vqgan;hidden_act=gelu;
+JanusVisionConfig;janus_vision_model;hidden_act=gelu;
+JetMoeConfig;jetmoe;activation_function=silu;
+JevConfig;jev;;text_config=Qwen3_5TextConfig
+JinaEmbeddingsV3Config;jina_embeddings_v3;hidden_act=gelu;
+KimiLinearConfig;kimi_linear;hidden_act=silu;
+Kimi_K25Config;kimi_k25;hidden_act=;text_config=DeepseekV3Config,vision_config=Kimi_K25VisionConfig
+Kimi_K25VisionConfig;kimi_k25_vision;hidden_act=gelu_pytorch_tanh;
+Kolibri1Config;kolibri1;hidden_act=silu;
+Kosmos2Config;kosmos-2;activation_function=,hidden_act=;text_config=Kosmos2TextConfig,
+ vision_config=Kosmos2VisionConfig
+Kosmos2TextConfig;kosmos_2_text_model;activation_function=gelu,hidden_act=;
+Kosmos2VisionConfig;kosmos_2_vision_model;activation_function=,hidden_act=quick_gelu;
+Kosmos2_5Config;kosmos-2.5;activation_function=,dense_act_fn=;text_config=Kosmos2_5TextConfig,
+ vision_config=Kosmos2_5VisionConfig
+Kosmos2_5TextConfig;kosmos_2_5_text_model;activation_function=gelu,dense_act_fn=;
+Kosmos2_5VisionConfig;kosmos_2_5_vision_model;activation_function=,dense_act_fn=gelu_new;
+KyutaiSpeechToTextConfig;kyutai_speech_to_text;hidden_act=silu;codec_config=MimiConfig
+LEDConfig;led;activation_function=gelu;
+LagunaConfig;laguna;hidden_act=silu;
+LaraMiniConfig;lara_mini;hidden_act=silu;
+LasrCTCConfig;lasr_ctc;hidden_act=;encoder_config=LasrEncoderConfig
+LasrEncoderConfig;lasr_encoder;hidden_act=silu;
+LayoutLMConfig;layoutlm;hidden_act=gelu;
+LayoutLMv2Config;layoutlmv2;hidden_act=gelu;
+LayoutLMv3Config;layoutlmv3;hidden_act=gelu;
+LayoutXLMConfig;layoutxlm;hidden_act=gelu;
+Lfm2VlConfig;lfm2_vl;projector_hidden_act=gelu;vision_config=Siglip2VisionConfig
+Lfm3VlConfig;lfm3_vl;projector_hidden_act=gelu;
+LightGlueConfig;lightglue;hidden_act=gelu;
+LightOnOcrConfig;lighton_ocr;;text_config=Qwen3Config,vision_config=PixtralVisionConfig
+LiltConfig;lilt;hidden_act=gelu;
+Llama4Config;llama4;hidden_act=;text_config=Llama4TextConfig,vision_config=Llama4VisionConfig
+Llama4TextConfig;llama4_text;hidden_act=silu;
+Llama4VisionConfig;llama4_vision_model;hidden_act=gelu;
+LlamaConfig;llama;hidden_act=silu;
+LlavaConfig;llava;projector_hidden_act=gelu;text_config=LlamaConfig,vision_config=CLIPVisionConfig
+LlavaNextConfig;llava_next;projector_hidden_act=gelu;text_config=LlamaConfig,vision_config=CLIPVisionConfig
+LlavaNextVideoConfig;llava_next_video;projector_hidden_act=gelu;text_config=LlamaConfig,vision_config=CLIPVisionConfig
+LlavaOnevisionConfig;llava_onevision;projector_hidden_act=gelu;text_config=Qwen2Config,
+ vision_config=SiglipVisionConfig
+LongT5Config;longt5;dense_act_fn=,feed_forward_proj=relu;
+LongcatFlashConfig;longcat_flash;hidden_act=silu;
+LongformerConfig;longformer;hidden_act=gelu;
+LukeConfig;luke;hidden_act=gelu;
+LwDetrConfig;lw_detr;activation_function=silu,decoder_activation_function=relu,hidden_act=;
+ backbone_config=LwDetrViTConfig
+LwDetrViTConfig;lw_detr_vit;activation_function=,decoder_activation_function=,hidden_act=gelu;
+LxmertConfig;lxmert;hidden_act=gelu;
+M2M100Config;m2m_100;activation_function=relu;
+MBartConfig;mbart;activation_function=gelu;
+MLCDVisionConfig;mlcd_vision_model,mlcd;hidden_act=gelu;
+MMGroundingDinoConfig;mm-grounding-dino;activation_function=relu;backbone_config=SwinConfig,text_config=BertConfig
+MPNetConfig;mpnet;hidden_act=gelu;
+MT5Config;mt5;dense_act_fn=,feed_forward_proj=gated-gelu;
+Mamba2Config;mamba2;hidden_act=silu;
+MambaConfig;mamba;hidden_act=silu;
+MarianConfig;marian;activation_function=gelu;
+MarkupLMConfig;markuplm;hidden_act=gelu;
+Mask2FormerConfig;mask2former;activation_function=relu;backbone_config=SwinConfig
+MaskFormerConfig;maskformer;activation_function=,hidden_act=;backbone_config=SwinConfig,decoder_config=DetrConfig
+MaskFormerSwinConfig;maskformer-swin;activation_function=,hidden_act=gelu;
+MegatronBertConfig;megatron-bert;hidden_act=gelu;
+MellumConfig;mellum;hidden_act=silu;
+MetaClip2Config;metaclip_2;hidden_act=;text_config=MetaClip2TextConfig,vision_config=MetaClip2VisionConfig
+MetaClip2TextConfig;metaclip_2_text_model;hidden_act=quick_gelu;
+MetaClip2VisionConfig;metaclip_2_vision_model;hidden_act=quick_gelu;
+MiMoV2FlashConfig;mimo_v2_flash;hidden_act=silu;
+MimiConfig;mimi;hidden_act=gelu;
+MimiDecoderConfig;mimi_decoder;hidden_act=gelu;
+MimiEncoderConfig;mimi_encoder;hidden_act=gelu;
+MiniCPM3Config;minicpm3;hidden_act=silu;
+MiniCPMOcrConfig;minicpm_ocr;hidden_act=;text_config=Qwen3_5TextConfig,vision_config=MiniCPMOcrVisionConfig
+MiniCPMOcrVisionConfig;minicpm_ocr_vision;hidden_act=gelu_pytorch_tanh;
+MiniCPMV4_6Config;minicpmv4_6;hidden_act=;text_config=Qwen3_5TextConfig,vision_config=MiniCPMV4_6VisionConfig
+MiniCPMV4_6VisionConfig;minicpmv4_6_vision;hidden_act=gelu_pytorch_tanh;
+MiniCPMV4_7Config;minicpmv4_7;hidden_act=;text_config=Qwen3_5TextConfig,vision_config=MiniCPMV4_7VisionConfig
+MiniCPMV4_7VisionConfig;minicpmv4_7_vision;hidden_act=gelu_pytorch_tanh;
+MiniMaxConfig;minimax;hidden_act=silu;
+MiniMaxM2Config;minimax_m2;hidden_act=silu;
+MiniMaxM3VLConfig;minimax_m3_vl;hidden_act=;text_config=MiniMaxM3VLTextConfig,vision_config=MiniMaxM3VLVisionConfig
+MiniMaxM3VLTextConfig;minimax_m3_vl_text;hidden_act=silu;
+MiniMaxM3VLVisionConfig;minimax_m3_vl_vision;hidden_act=gelu;
+Ministral3Config;ministral3;hidden_act=silu;
+MinistralConfig;ministral;hidden_act=silu;
+Mistral3Config;mistral3;projector_hidden_act=gelu;text_config=MistralConfig,vision_config=PixtralVisionConfig
+Mistral4Config;mistral4;hidden_act=silu;
+MistralConfig;mistral;hidden_act=silu;
+MistralLarge4Config;mistral_large4;hidden_act=,projector_hidden_act=gelu;text_config=MistralLarge4TextConfig,
+ vision_config=PixtralVisionConfig
+MistralLarge4TextConfig;mistral_large4_text;hidden_act=silu,projector_hidden_act=;
+MixtralConfig;mixtral;hidden_act=silu;
+MllamaConfig;mllama;hidden_act=;text_config=MllamaTextConfig,vision_config=MllamaVisionConfig
+MllamaTextConfig;mllama_text_model;hidden_act=silu;
+MllamaVisionConfig;mllama_vision_model;hidden_act=gelu;
+MobileBertConfig;mobilebert;classifier_activation=,hidden_act=relu;
+MobileNetV1Config;mobilenet_v1;hidden_act=relu6;
+MobileNetV2Config;mobilenet_v2;hidden_act=relu6;
+MobileViTConfig;mobilevit;hidden_act=silu;
+MobileViTV2Config;mobilevitv2;hidden_act=swish;
+ModernBertConfig;modernbert;classifier_activation=gelu,hidden_activation=gelu;
+ModernBertDecoderConfig;modernbert-decoder;classifier_activation=gelu,hidden_activation=gelu;
+ModernVBertConfig;modernvbert;classifier_activation=;text_config=ModernBertConfig,vision_config=SiglipVisionConfig
+Molmo2AdapterConfig;molmo2_adapter;hidden_act=silu;
+Molmo2Config;molmo2;hidden_act=;adapter_config=Molmo2AdapterConfig,text_config=Molmo2TextConfig,
+ vision_config=Molmo2VisionConfig
+Molmo2TextConfig;molmo2_text;hidden_act=silu;
+Molmo2VisionConfig;molmo2_vision;hidden_act=gelu_pytorch_tanh;
+MoonshineConfig;moonshine;decoder_hidden_act=silu,encoder_hidden_act=gelu,hidden_act=;
+MoonshineStreamingConfig;moonshine_streaming;hidden_act=silu;encoder_config=MoonshineStreamingEncoderConfig
+MoonshineStreamingEncoderConfig;moonshine_streaming_encoder;hidden_act=gelu;
+MoshiConfig;moshi;hidden_act=silu;audio_encoder_config=MimiConfig,depth_decoder_config=MoshiDepthConfig
+MoshiDepthConfig;moshi_depth;hidden_act=silu;
+MossTranscribeDiarizeAudioConfig;moss_transcribe_diarize_audio;activation_function=gelu,projector_hidden_act=;
+MossTranscribeDiarizeConfig;moss_transcribe_diarize;activation_function=,projector_hidden_act=silu;
+ audio_config=MossTranscribeDiarizeAudioConfig,text_config=Qwen3Config
+MraConfig;mra;hidden_act=gelu;
+MuseGlimmerAssistantConfig;muse_glimmer_assistant;hidden_act=silu;
+MuseGlimmerConfig;muse_glimmer;hidden_act=,hidden_activation=,projector_hidden_act=gelu;
+ text_config=MuseGlimmerTextConfig,vision_config=MuseGlimmerVisionConfig
+MuseGlimmerTextConfig;muse_glimmer_text;hidden_act=,hidden_activation=silu,projector_hidden_act=;
+MuseGlimmerVisionConfig;muse_glimmer_vision;hidden_act=gelu,hidden_activation=,projector_hidden_act=;
+MuseSparkAudioConfig;muse_spark_audio;hidden_act=gelu,projector_hidden_act=;
+MuseSparkConfig;muse_spark;hidden_act=,projector_hidden_act=gelu;audio_config=MuseSparkAudioConfig,
+ text_config=MuseSparkTextConfig,vision_config=MuseSparkVisionConfig
+MuseSparkTextConfig;muse_spark_text;hidden_act=silu,projector_hidden_act=;
+MuseSparkVisionConfig;muse_spark_vision;hidden_act=gelu,projector_hidden_act=;
+MusicFlamingoConfig;musicflamingo;projector_hidden_act=gelu;audio_config=AudioFlamingo3EncoderConfig,
+ text_config=Qwen2Config
+MusicgenConfig;musicgen;activation_function=;decoder=MusicgenDecoderConfig,text_encoder=T5Config
+MusicgenDecoderConfig;musicgen_decoder;activation_function=gelu;
+MusicgenMelodyConfig;musicgen_melody;activation_function=;decoder=MusicgenMelodyDecoderConfig,text_encoder=T5Config
+MusicgenMelodyDecoderConfig;musicgen_melody_decoder;activation_function=gelu;
+MvpConfig;mvp;activation_function=gelu;
+NanoChatConfig;nanochat;hidden_act=relu2;
+Nemotron3DiarizationAudioConfig;nemotron3_diarization_audio;hidden_act=gelu;
+Nemotron3DiarizationConfig;nemotron3_diarization;hidden_act=;audio_config=Nemotron3DiarizationAudioConfig
+Nemotron3_5AsrConfig;nemotron3_5_asr;hidden_act=relu;encoder_config=NemotronAsrStreamingEncoderConfig
+Nemotron3_5TranscribeAsrAudioConfig;nemotron3_5_transcribe_asr_audio;hidden_act=gelu;
+Nemotron3_5TranscribeAudioConfig;nemotron3_5_transcribe_audio;hidden_act=;
+ asr_config=Nemotron3_5TranscribeAsrAudioConfig,diarization_config=Nemotron3DiarizationConfig
+Nemotron3_5TranscribeConfig;nemo_speechlm;hidden_act=;audio_config=Nemotron3_5TranscribeAudioConfig,
+ text_config=NemotronHConfig,word_timestamp_config=Nemotron3_5TranscribeWordTimestampConfig
+Nemotron3_5TranscribeWordTimestampConfig;nemotron3_5_transcribe_word_timestamp;hidden_act=gelu;
+NemotronAsrStreamingConfig;nemotron_asr_streaming;hidden_act=relu;encoder_config=NemotronAsrStreamingEncoderConfig
+NemotronAsrStreamingEncoderConfig;nemotron_asr_streaming_encoder;hidden_act=silu;
+NemotronConfig;nemotron;hidden_act=relu2;
+NemotronHConfig;nemotron_h;mamba_hidden_act=silu,mlp_hidden_act=relu2;
+NemotronH_Omni_Reasoning_V3_Config;nemotron_h_omni;;audio_config=ParakeetEncoderConfig,text_config=NemotronHConfig,
+ vision_config=RadioConfig
+NeoMMEConfig;neomme;hidden_act=relu2;
+NeuCodecConfig;neucodec;hidden_act=silu;semantic_model_config=Wav2Vec2BertConfig
+NllbMoeConfig;nllb-moe;activation_function=relu;
+NomicBertConfig;nomic_bert;hidden_act=silu;
+NougatConfig;nougat;;decoder=MBartConfig
+NystromformerConfig;nystromformer;hidden_act=gelu_new;
+OPTConfig;opt;activation_function=relu;
+Olmo2Config;olmo2;hidden_act=silu;
+Olmo3Config;olmo3;hidden_act=silu;
+OlmoConfig;olmo;hidden_act=silu;
+OlmoHybridConfig;olmo_hybrid;hidden_act=silu;
+OlmoeConfig;olmoe;hidden_act=silu;
+OmDetTurboConfig;omdet-turbo;conv_norm_activation=gelu,csp_activation=silu,decoder_activation=relu,
+ encoder_feedforward_activation=relu;backbone_config=SwinConfig,text_config=CLIPTextConfig
+OmniASRAudioConfig;omniasr_audio;hidden_act=gelu;
+OmniASRCTCConfig;omniasr_ctc;;audio_config=OmniASRAudioConfig
+OmniASRConfig;omniasr;hidden_act=;audio_config=OmniASRAudioConfig,text_config=LlamaConfig
+OneFormerConfig;oneformer;;backbone_config=SwinConfig
+OpenAIGPTConfig;openai-gpt;afn=gelu,summary_activation=;
+Ovis2Config;ovis2;hidden_act=;text_config=Qwen2Config,vision_config=Ovis2VisionConfig
+Ovis2VisionConfig;ovis2_vision;hidden_act=silu;
+OwlViTConfig;owlvit;hidden_act=;text_config=OwlViTTextConfig,vision_config=OwlViTVisionConfig
+OwlViTTextConfig;owlvit_text_model;hidden_act=quick_gelu;
+OwlViTVisionConfig;owlvit_vision_model;hidden_act=quick_gelu;
+Owlv2Config;owlv2;hidden_act=;text_config=Owlv2TextConfig,vision_config=Owlv2VisionConfig
+Owlv2TextConfig;owlv2_text_model;hidden_act=quick_gelu;
+Owlv2VisionConfig;owlv2_vision_model;hidden_act=quick_gelu;
+PI0Config;pi0;;dit_config=GemmaConfig,vlm_config=PaliGemmaConfig
+PLBartConfig;plbart;activation_function=gelu;
+PPChart2TableConfig;pp_chart2table;;text_config=Qwen2Config,vision_config=PPChart2TableVisionConfig
+PPChart2TableVisionConfig;pp_chart2table_vision;hidden_act=gelu;
+PPDocLayoutV2Config;pp_doclayout_v2;activation_function=silu,decoder_activation_function=relu,
+ encoder_activation_function=gelu,hidden_act=;backbone_config=HGNetV2Config,
+ reading_order_config=PPDocLayoutV2ReadingOrderConfig
+PPDocLayoutV2ReadingOrderConfig;;activation_function=,decoder_activation_function=,encoder_activation_function=,
+ hidden_act=gelu;
+PPDocLayoutV3Config;pp_doclayout_v3;activation_function=silu,decoder_activation_function=relu,
+ encoder_activation_function=gelu;backbone_config=HGNetV2Config
+PPDocLayoutV4Config;pp_doclayout_v4;activation_function=silu,decoder_activation_function=relu,
+ encoder_activation_function=gelu;backbone_config=HGNetV2Config
+PPFormulaNetConfig;pp_formulanet;activation_function=,hidden_act=;text_config=PPFormulaNetTextConfig,
+ vision_config=PPFormulaNetVisionConfig
+PPFormulaNetTextConfig;pp_formulanet_text;activation_function=gelu,hidden_act=;
+PPFormulaNetVisionConfig;pp_formulanet_vision;activation_function=,hidden_act=gelu;
+PPLCNetConfig;pp_lcnet;hidden_act=hardswish;
+PPLCNetV3Config;pp_lcnet_v3;hidden_act=hardswish;
+PPLCNetV4Config;pp_lcnet_v4;hidden_act=relu;
+PPOCRV5MobileDetConfig;pp_ocrv5_mobile_det;;backbone_config=PPLCNetV3Config
+PPOCRV5MobileRecConfig;pp_ocrv5_mobile_rec;hidden_act=silu;backbone_config=PPLCNetV3Config
+PPOCRV5ServerDetConfig;pp_ocrv5_server_det;hidden_act=relu;backbone_config=HGNetV2Config
+PPOCRV5ServerRecConfig;pp_ocrv5_server_rec;hidden_act=silu;backbone_config=HGNetV2Config
+PPOCRV6MediumDetConfig;pp_ocrv6_medium_det;;backbone_config=HGNetV2Config
+PPOCRV6SmallDetConfig;pp_ocrv6_small_det;;backbone_config=PPLCNetV3Config
+PPOCRV6SmallRecConfig;pp_ocrv6_small_rec;hidden_act=silu;backbone_config=HGNetV2Config
+PPOCRV6TinyRecConfig;pp_ocrv6_tiny_rec;;backbone_config=HGNetV2Config
+PaddleOCRTextConfig;paddleocr_vl_text;hidden_act=silu;
+PaddleOCRVLConfig;paddleocr_vl;hidden_act=;text_config=PaddleOCRTextConfig,vision_config=PaddleOCRVisionConfig
+PaddleOCRVisionConfig;paddleocr_vl_vision;hidden_act=gelu_pytorch_tanh;
+PaliGemmaConfig;paligemma;;text_config=GemmaConfig,vision_config=SiglipVisionConfig
+ParakeetCTCConfig;parakeet_ctc;hidden_act=;encoder_config=ParakeetEncoderConfig
+ParakeetEncoderConfig;parakeet_encoder;hidden_act=silu;
+ParakeetRNNTConfig;parakeet_rnnt;hidden_act=relu;encoder_config=ParakeetEncoderConfig
+ParakeetTDTConfig;parakeet_tdt;hidden_act=relu;encoder_config=ParakeetEncoderConfig
+PatchTSTConfig;patchtst;activation_function=gelu;
+PeAudioConfig;pe_audio;hidden_act=;audio_config=PeAudioEncoderConfig,text_config=ModernBertConfig
+PeAudioEncoderConfig;pe_audio_encoder;hidden_act=silu;
+PeAudioVideoConfig;pe_audio_video;hidden_act=;audio_video_config=PeAudioVideoEncoderConfig,
+ text_config=ModernBertConfig
+PeAudioVideoEncoderConfig;pe_audio_video_encoder;hidden_act=silu;audio_config=PeAudioEncoderConfig,
+ video_config=PeVideoEncoderConfig
+PeVideoConfig;pe_video;hidden_act=;text_config=ModernBertConfig,video_config=PeVideoEncoderConfig
+PeVideoEncoderConfig;pe_video_encoder;hidden_act=silu;
+PegasusConfig;pegasus;activation_function=gelu;
+PegasusXConfig;pegasus_x;activation_function=gelu;
+PerceiverConfig;perceiver;hidden_act=gelu;
+PerceptionLMConfig;perception_lm;;text_config=LlamaConfig
+PersimmonConfig;persimmon;hidden_act=relu2;
+Phi3Config;phi3;hidden_act=silu;
+Phi4MultimodalAudioConfig;phi4_multimodal_audio;activation=swish,conv_activation=swish,hidden_act=,
+ nemo_activation=relu;
+Phi4MultimodalConfig;phi4_multimodal;activation=,conv_activation=,hidden_act=silu,nemo_activation=;
+ audio_config=Phi4MultimodalAudioConfig,vision_config=Phi4MultimodalVisionConfig
+Phi4MultimodalVisionConfig;phi4_multimodal_vision;activation=,conv_activation=,hidden_act=gelu_pytorch_tanh,
+ nemo_activation=;
+PhiConfig;phi;hidden_act=gelu_new;
+PhimoeConfig;phimoe;hidden_act=silu;
+Pix2StructConfig;pix2struct;dense_act_fn=;text_config=Pix2StructTextConfig,vision_config=Pix2StructVisionConfig
+Pix2StructTextConfig;pix2struct_text_model;dense_act_fn=gelu_new;
+Pix2StructVisionConfig;pix2struct_vision_model;dense_act_fn=gelu_new;
+PixioConfig;pixio;hidden_act=gelu;
+PixtralVisionConfig;pixtral;hidden_act=gelu;
+PocketTTSAudioTokenizerConfig;pocket_tts_audio_tokenizer;hidden_act=gelu_pytorch_tanh;
+PocketTTSAudioTokenizerDecoderConfig;pocket_tts_audio_tokenizer_decoder;hidden_act=gelu_pytorch_tanh;
+PocketTTSAudioTokenizerEncoderConfig;pocket_tts_audio_tokenizer_encoder;hidden_act=gelu_pytorch_tanh;
+PocketTTSConfig;pocket_tts;hidden_act=gelu_pytorch_tanh;flow_head_config=PocketTTSFlowHeadConfig
+PocketTTSFlowHeadConfig;;hidden_act=silu;
+PoolFormerConfig;poolformer;hidden_act=gelu;
+Pop2PianoConfig;pop2piano;dense_act_fn=relu,feed_forward_proj=gated-gelu;
+PromptDepthAnythingConfig;prompt_depth_anything;;backbone_config=Dinov2Config
+ProphetNetConfig;prophetnet;activation_function=gelu;
+PvtConfig;pvt;hidden_act=gelu;
+PvtV2Config;pvt_v2;hidden_act=gelu;
+QianfanOCRConfig;qianfan_ocr;hidden_act=,projector_hidden_act=gelu;text_config=Qwen3Config,
+ vision_config=QianfanOCRVisionConfig
+QianfanOCRVisionConfig;qianfan_ocr_vision;hidden_act=gelu,projector_hidden_act=;
+Qwen2AudioConfig;qwen2_audio;activation_function=;audio_config=Qwen2AudioEncoderConfig,text_config=Qwen2Config
+Qwen2AudioEncoderConfig;qwen2_audio_encoder;activation_function=gelu;
+Qwen2Config;qwen2;hidden_act=silu;
+Qwen2MoeConfig;qwen2_moe;hidden_act=silu;
+Qwen2VLConfig;qwen2_vl;hidden_act=;text_config=Qwen2VLTextConfig,vision_config=Qwen2VLVisionConfig
+Qwen2VLTextConfig;qwen2_vl_text;hidden_act=silu;
+Qwen2VLVisionConfig;qwen2_vl_vision;hidden_act=quick_gelu;
+Qwen2_5OmniAudioEncoderConfig;qwen2_5_omni_audio_encoder;activation_function=gelu,hidden_act=;
+Qwen2_5OmniConfig;qwen2_5_omni;activation_function=,hidden_act=;talker_config=Qwen2_5OmniTalkerConfig,
+ thinker_config=Qwen2_5OmniThinkerConfig,token2wav_config=Qwen2_5OmniToken2WavConfig
+Qwen2_5OmniTalkerConfig;qwen2_5_omni_talker;activation_function=,hidden_act=silu;
+Qwen2_5OmniTextConfig;qwen2_5_omni_text;activation_function=,hidden_act=silu;
+Qwen2_5OmniThinkerConfig;qwen2_5_omni_thinker;activation_function=,hidden_act=;
+ audio_config=Qwen2_5OmniAudioEncoderConfig,text_config=Qwen2_5OmniTextConfig,
+ vision_config=Qwen2_5OmniVisionEncoderConfig
+Qwen2_5OmniToken2WavConfig;qwen2_5_omni_token2wav;activation_function=,hidden_act=;
+Qwen2_5OmniVisionEncoderConfig;qwen2_5_omni_vision_encoder;activation_function=,hidden_act=silu;
+Qwen2_5_VLConfig;qwen2_5_vl;hidden_act=;text_config=Qwen2_5_VLTextConfig,vision_config=Qwen2_5_VLVisionConfig
+Qwen2_5_VLTextConfig;qwen2_5_vl_text;hidden_act=silu;
+Qwen2_5_VLVisionConfig;qwen2_5_vl_vision;hidden_act=silu;
+Qwen3ASRConfig;qwen3_asr;activation_function=;audio_config=Qwen3ASREncoderConfig,text_config=Qwen3Config
+Qwen3ASREncoderConfig;qwen3_asr_encoder;activation_function=gelu;
+Qwen3Config;qwen3;hidden_act=silu;
+Qwen3MoeConfig;qwen3_moe;hidden_act=silu;
+Qwen3NextConfig;qwen3_next;hidden_act=silu;
+Qwen3OmniMoeAudioEncoderConfig;qwen3_omni_moe_audio_encoder;activation_function=gelu,hidden_act=;
+Qwen3OmniMoeCode2WavConfig;;activation_function=,hidden_act=silu;
+Qwen3OmniMoeConfig;qwen3_omni_moe;activation_function=,hidden_act=;code2wav_config=Qwen3OmniMoeCode2WavConfig,
+ talker_config=Qwen3OmniMoeTalkerConfig,thinker_config=Qwen3OmniMoeThinkerConfig
+Qwen3OmniMoeTalkerCodePredictorConfig;qwen3_omni_moe_talker_code_predictor;activation_function=,hidden_act=silu;
+Qwen3OmniMoeTalkerConfig;;activation_function=,hidden_act=;
+ code_predictor_config=Qwen3OmniMoeTalkerCodePredictorConfig,text_config=Qwen3OmniMoeTalkerTextConfig
+Qwen3OmniMoeTalkerTextConfig;qwen3_omni_moe_talker_text;activation_function=,hidden_act=silu;
+Qwen3OmniMoeTextConfig;qwen3_omni_moe_text;activation_function=,hidden_act=silu;
+Qwen3OmniMoeThinkerConfig;qwen3_omni_moe_thinker;activation_function=,hidden_act=;
+ audio_config=Qwen3OmniMoeAudioEncoderConfig,text_config=Qwen3OmniMoeTextConfig,
+ vision_config=Qwen3OmniMoeVisionEncoderConfig
+Qwen3OmniMoeVisionEncoderConfig;qwen3_omni_moe_vision_encoder;activation_function=,hidden_act=gelu_pytorch_tanh;
+Qwen3VLConfig;qwen3_vl;hidden_act=;text_config=Qwen3VLTextConfig,vision_config=Qwen3VLVisionConfig
+Qwen3VLMoeConfig;qwen3_vl_moe;hidden_act=;text_config=Qwen3VLMoeTextConfig,vision_config=Qwen3VLMoeVisionConfig
+Qwen3VLMoeTextConfig;qwen3_vl_moe_text;hidden_act=silu;
+Qwen3VLMoeVisionConfig;qwen3_vl_moe_vision;hidden_act=gelu_pytorch_tanh;
+Qwen3VLTextConfig;qwen3_vl_text;hidden_act=silu;
+Qwen3VLVisionConfig;qwen3_vl_vision;hidden_act=gelu_pytorch_tanh;
+Qwen3_5Config;qwen3_5;hidden_act=;text_config=Qwen3_5TextConfig,vision_config=Qwen3_5VisionConfig
+Qwen3_5MoeConfig;qwen3_5_moe;hidden_act=;text_config=Qwen3_5MoeTextConfig,vision_config=Qwen3_5MoeVisionConfig
+Qwen3_5MoeTextConfig;qwen3_5_moe_text;hidden_act=silu;
+Qwen3_5MoeVisionConfig;qwen3_5_moe_vision;hidden_act=gelu_pytorch_tanh;
+Qwen3_5TextConfig;qwen3_5_text;hidden_act=silu;
+Qwen3_5VisionConfig;qwen3_5_vision;hidden_act=gelu_pytorch_tanh;
+Qwen4ExpConfig;qwen4_exp;hidden_act=;text_config=Qwen4ExpTextConfig,vision_config=Qwen4ExpVisionConfig
+Qwen4ExpTextConfig;qwen4_exp_text;hidden_act=silu;
+Qwen4ExpVisionConfig;qwen4_exp_vision;hidden_act=gelu_pytorch_tanh;
+RTDetrConfig;rt_detr;activation_function=silu,decoder_activation_function=relu,encoder_activation_function=gelu,
+ hidden_act=;backbone_config=RTDetrResNetConfig
+RTDetrResNetConfig;rt_detr_resnet;activation_function=,decoder_activation_function=,encoder_activation_function=,
+ hidden_act=relu;
+RTDetrV2Config;rt_detr_v2;activation_function=silu,decoder_activation_function=relu,encoder_activation_function=gelu;
+ backbone_config=RTDetrResNetConfig
+RadioConfig;radio;hidden_act=gelu;
+RecurrentGemmaConfig;recurrent_gemma;hidden_activation=gelu_pytorch_tanh;
+ReformerConfig;reformer;hidden_act=relu;
+RegNetConfig;regnet;hidden_act=relu;
+RemBertConfig;rembert;hidden_act=gelu;
+ResNetConfig;resnet;hidden_act=relu;
+RfDetrConfig;rf_detr;activation_function=silu,decoder_activation_function=relu,hidden_act=,
+ segmentation_head_activation_function=gelu;
+RfDetrDinov2Config;rf_detr_dinov2;activation_function=,decoder_activation_function=,hidden_act=gelu,
+ segmentation_head_activation_function=;
+RoCBertConfig;roc_bert;hidden_act=gelu;
+RoFormerConfig;roformer;hidden_act=gelu,summary_activation=;
+RobertaConfig;roberta;hidden_act=gelu;
+RobertaPreLayerNormConfig;roberta-prelayernorm;hidden_act=gelu;
+SEWConfig;sew;feat_extract_activation=gelu,hidden_act=gelu;
+SEWDConfig;sew-d;conv_act=,feat_extract_activation=gelu,hidden_act=gelu_python,pooler_hidden_act=;
+SLANeXtConfig;slanext;hidden_act=;vision_config=SLANeXtVisionConfig
+SLANeXtVisionConfig;slanext_vision;hidden_act=gelu;
+SLANetConfig;slanet;hidden_act=hardswish;backbone_config=PPLCNetConfig
+Sam2Config;sam2;hidden_act=;mask_decoder_config=Sam2MaskDecoderConfig,prompt_encoder_config=Sam2PromptEncoderConfig,
+ vision_config=Sam2VisionConfig
+Sam2HieraDetConfig;sam2_hiera_det_model;hidden_act=gelu;
+Sam2MaskDecoderConfig;sam2_mask_decoder;hidden_act=gelu;
+Sam2PromptEncoderConfig;sam2_prompt_encoder;hidden_act=gelu;
+Sam2VideoConfig;sam2_video;hidden_act=,mask_downsampler_hidden_act=gelu,memory_attention_feed_forward_hidden_act=relu,
+ memory_fuser_hidden_act=gelu;mask_decoder_config=Sam2VideoMaskDecoderConfig,
+ prompt_encoder_config=Sam2VideoPromptEncoderConfig,vision_config=Sam2VisionConfig
+Sam2VideoMaskDecoderConfig;sam2_video_mask_decoder;hidden_act=gelu,mask_downsampler_hidden_act=,
+ memory_attention_feed_forward_hidden_act=,memory_fuser_hidden_act=;
+Sam2VideoPromptEncoderConfig;sam2_video_prompt_encoder;hidden_act=gelu,mask_downsampler_hidden_act=,
+ memory_attention_feed_forward_hidden_act=,memory_fuser_hidden_act=;
+Sam2VisionConfig;sam2_vision_model;hidden_act=gelu;backbone_config=Sam2HieraDetConfig
+Sam3Config;sam3;hidden_act=;detr_decoder_config=Sam3DETRDecoderConfig,detr_encoder_config=Sam3DETREncoderConfig,
+ geometry_encoder_config=Sam3GeometryEncoderConfig,text_config=CLIPTextConfig,vision_config=Sam3VisionConfig
+Sam3DETRDecoderConfig;sam3_detr_decoder;hidden_act=relu;
+Sam3DETREncoderConfig;sam3_detr_encoder;hidden_act=relu;
+Sam3GeometryEncoderConfig;sam3_geometry_encoder;hidden_act=relu;
+Sam3LiteTextConfig;sam3_lite_text;hidden_act=;detr_decoder_config=Sam3LiteTextDETRDecoderConfig,
+ detr_encoder_config=Sam3LiteTextDETREncoderConfig,geometry_encoder_config=Sam3LiteTextGeometryEncoderConfig,
+ text_config=Sam3LiteTextTextConfig,vision_config=Sam3VisionConfig
+Sam3LiteTextDETRDecoderConfig;sam3_lite_text_detr_decoder;hidden_act=relu;
+Sam3LiteTextDETREncoderConfig;sam3_lite_text_detr_encoder;hidden_act=relu;
+Sam3LiteTextGeometryEncoderConfig;sam3_lite_text_geometry_encoder;hidden_act=relu;
+Sam3LiteTextTextConfig;sam3_lite_text_text_model;hidden_act=gelu;
+Sam3TrackerConfig;sam3_tracker;hidden_act=;mask_decoder_config=Sam3TrackerMaskDecoderConfig,
+ prompt_encoder_config=Sam3TrackerPromptEncoderConfig,vision_config=Sam3VisionConfig
+Sam3TrackerMaskDecoderConfig;sam3_tracker_mask_decoder;hidden_act=gelu;
+Sam3TrackerPromptEncoderConfig;sam3_tracker_prompt_encoder;hidden_act=gelu;
+Sam3TrackerVideoConfig;sam3_tracker_video;hidden_act=,mask_downsampler_hidden_act=gelu,
+ memory_attention_feed_forward_hidden_act=relu,memory_fuser_hidden_act=gelu;
+ mask_decoder_config=Sam3TrackerVideoMaskDecoderConfig,prompt_encoder_config=Sam3TrackerVideoPromptEncoderConfig,
+ vision_config=Sam3VisionConfig
+Sam3TrackerVideoMaskDecoderConfig;sam3_tracker_video_mask_decoder;hidden_act=gelu,mask_downsampler_hidden_act=,
+ memory_attention_feed_forward_hidden_act=,memory_fuser_hidden_act=;
+Sam3TrackerVideoPromptEncoderConfig;sam3_tracker_video_prompt_encoder;hidden_act=gelu,mask_downsampler_hidden_act=,
+ memory_attention_feed_forward_hidden_act=,memory_fuser_hidden_act=;
+Sam3ViTConfig;sam3_vit_model;hidden_act=gelu;
+Sam3VideoConfig;sam3_video;;detector_config=Sam3Config,tracker_config=Sam3TrackerVideoConfig
+Sam3VisionConfig;sam3_vision_model;hidden_act=gelu;backbone_config=Sam3ViTConfig
+SamConfig;sam;hidden_act=;mask_decoder_config=SamMaskDecoderConfig,prompt_encoder_config=SamPromptEncoderConfig,
+ vision_config=SamVisionConfig
+SamHQConfig;sam_hq;hidden_act=;mask_decoder_config=SamHQMaskDecoderConfig,
+ prompt_encoder_config=SamHQPromptEncoderConfig,vision_config=SamHQVisionConfig
+SamHQMaskDecoderConfig;sam_hq_mask_decoder;hidden_act=relu;
+SamHQPromptEncoderConfig;sam_hq_prompt_encoder;hidden_act=gelu;
+SamHQVisionConfig;sam_hq_vision_model;hidden_act=gelu;
+SamMaskDecoderConfig;sam_mask_decoder;hidden_act=relu;
+SamPromptEncoderConfig;sam_prompt_encoder;hidden_act=gelu;
+SamVisionConfig;sam_vision_model;hidden_act=gelu;
+Sapiens2Config;sapiens2;hidden_act=silu;
+SarvamMLAConfig;sarvam_mla;hidden_act=silu;
+SarvamMoEConfig;sarvam_moe;hidden_act=silu;
+SeamlessM4TConfig;seamless_m4t;activation_function=relu,speech_encoder_hidden_act=swish;
+SeamlessM4Tv2Config;seamless_m4t_v2;activation_function=relu,speech_encoder_hidden_act=swish;
+SeedOssConfig;seed_oss;hidden_act=silu;
+SegGptConfig;seggpt;hidden_act=gelu;
+SegformerConfig;segformer;hidden_act=gelu;
+ShieldGemma2Config;shieldgemma2;;text_config=Gemma3TextConfig,vision_config=SiglipVisionConfig
+Siglip2Config;siglip2;hidden_act=;text_config=Siglip2TextConfig,vision_config=Siglip2VisionConfig
+Siglip2TextConfig;siglip2_text_model;hidden_act=gelu_pytorch_tanh;
+Siglip2VisionConfig;siglip2_vision_model;hidden_act=gelu_pytorch_tanh;
+SiglipConfig;siglip;hidden_act=;text_config=SiglipTextConfig,vision_config=SiglipVisionConfig
+SiglipTextConfig;siglip_text_model;hidden_act=gelu_pytorch_tanh;
+SiglipVisionConfig;siglip_vision_model;hidden_act=gelu_pytorch_tanh;
+SmolLM3Config;smollm3;hidden_act=silu;
+SmolVLMConfig;smolvlm;hidden_act=;text_config=LlamaConfig,vision_config=SmolVLMVisionConfig
+SmolVLMVisionConfig;smolvlm_vision;hidden_act=gelu_pytorch_tanh;
+SolarOpenConfig;solar_open;hidden_act=silu;
+Speech2TextConfig;speech_to_text;activation_function=relu;
+SpeechEncoderDecoderConfig;speech-encoder-decoder;;decoder=BertConfig,encoder=Wav2Vec2Config
+SpeechT5Config;speecht5;feat_extract_activation=gelu,hidden_act=gelu;
+SplinterConfig;splinter;hidden_act=gelu;
+SqueezeBertConfig;squeezebert;hidden_act=gelu;
+StableLmConfig;stablelm;hidden_act=silu;
+Starcoder2Config;starcoder2;hidden_act=gelu_pytorch_tanh;
+Step3p7Config;step3p7;hidden_act=;text_config=Step3p7TextConfig,vision_config=Step3p7VisionConfig
+Step3p7TextConfig;step3p5;hidden_act=silu;
+Step3p7VisionConfig;step3p5_vision;hidden_act=quick_gelu;
+SwiftFormerConfig;swiftformer;hidden_act=gelu;
+Swin2SRConfig;swin2sr;hidden_act=gelu;
+SwinConfig;swin;hidden_act=gelu;
+Swinv2Config;swinv2;hidden_act=gelu;
+SwitchTransformersConfig;switch_transformers;dense_act_fn=relu;
+T5Config;t5;dense_act_fn=,feed_forward_proj=relu;
+T5Gemma2Config;t5gemma2;hidden_activation=;decoder=T5Gemma2DecoderConfig,encoder=T5Gemma2EncoderConfig
+T5Gemma2DecoderConfig;t5gemma2_decoder;hidden_activation=gelu_pytorch_tanh;
+T5Gemma2EncoderConfig;t5gemma2_encoder;hidden_activation=;text_config=T5Gemma2TextConfig,
+ vision_config=SiglipVisionConfig
+T5Gemma2TextConfig;t5gemma2_text;hidden_activation=gelu_pytorch_tanh;
+T5GemmaConfig;t5gemma;hidden_activation=;decoder=T5GemmaModuleConfig,encoder=T5GemmaModuleConfig
+T5GemmaModuleConfig;t5_gemma_module;hidden_activation=gelu_pytorch_tanh;
+TableTransformerConfig;table-transformer;activation_function=relu;backbone_config=ResNetConfig
+TapasConfig;tapas;hidden_act=gelu;
+TextNetConfig;textnet;stem_act_func=relu;
+TimeSeriesTransformerConfig;time_series_transformer;activation_function=gelu;
+TimesFm2_5Config;timesfm2_5;activation=swish;
+TimesformerConfig;timesformer;hidden_act=gelu;
+Tipsv2Config;tipsv2;hidden_act=;text_config=Tipsv2TextConfig,vision_config=Tipsv2VisionConfig
+Tipsv2DptConfig;tipsv2_dpt;depth_decoder_activation=relu,readout_activation=gelu_pytorch_tanh;
+ backbone_config=Tipsv2VisionConfig
+Tipsv2TextConfig;tipsv2_text_model;hidden_act=relu;
+Tipsv2VisionConfig;tipsv2_vision_model;hidden_act=gelu;
+TrOCRConfig;trocr;activation_function=gelu;
+TvpConfig;tvp;hidden_act=gelu;backbone_config=ResNetConfig
+UMT5Config;umt5;dense_act_fn=,feed_forward_proj=gated-gelu;
+UVDocConfig;uvdoc;hidden_act=prelu;
+UdopConfig;udop;dense_act_fn=,feed_forward_proj=relu;
+UltraVBertConfig;ultravbert;;text_config=UltrabertConfig,vision_config=SiglipVisionConfig
+UltrabertConfig;ultrabert;hidden_act=silu;
+UniSpeechConfig;unispeech;feat_extract_activation=gelu,hidden_act=gelu;
+UniSpeechSatConfig;unispeech-sat;feat_extract_activation=gelu,hidden_act=gelu;
+UnlimitedOcrConfig;unlimited_ocr;hidden_act=;text_config=UnlimitedOcrTextConfig,vision_config=UnlimitedOcrVisionConfig
+UnlimitedOcrSamVisionConfig;unlimited_ocr_sam_vision_model;hidden_act=gelu;
+UnlimitedOcrTextConfig;unlimited_ocr_text;hidden_act=silu;
+UnlimitedOcrVisionConfig;unlimited_ocr_vision;hidden_act=;encoder_config=UnlimitedOcrVisionEncoderConfig,
+ sam_config=UnlimitedOcrSamVisionConfig
+UnlimitedOcrVisionEncoderConfig;unlimited_ocr_vision_encoder;hidden_act=quick_gelu;
+UperNetConfig;upernet;;backbone_config=ResNetConfig
+VJEPA2Config;vjepa2;hidden_act=gelu;
+VaultGemmaConfig;vaultgemma;hidden_activation=gelu_pytorch_tanh;
+ViTConfig;vit;hidden_act=gelu,pooler_act=tanh;
+ViTMAEConfig;vit_mae;hidden_act=gelu;
+ViTMSNConfig;vit_msn;hidden_act=gelu;
+VibeVoiceAcousticTokenizerConfig;vibevoice_acoustic_tokenizer;hidden_act=gelu;
+VibeVoiceAcousticTokenizerDecoderConfig;vibevoice_acoustic_tokenizer_decoder;hidden_act=gelu;
+VibeVoiceAcousticTokenizerEncoderConfig;vibevoice_acoustic_tokenizer_encoder;hidden_act=gelu;
+VibeVoiceAsrConfig;vibevoice_asr;hidden_act=;
+ acoustic_tokenizer_encoder_config=VibeVoiceAcousticTokenizerEncoderConfig,
+ semantic_tokenizer_encoder_config=VibeVoiceAcousticTokenizerEncoderConfig,text_config=Qwen2Config
+VibeVoiceConfig;vibevoice;hidden_act=;audio_config=VibeVoiceAcousticTokenizerConfig,
+ diffusion_head_config=VibeVoiceDiffusionHeadConfig,semantic_model_config=VibeVoiceAcousticTokenizerEncoderConfig,
+ text_config=Qwen2Config
+VibeVoiceDiffusionHeadConfig;vibevoice_diffusion;hidden_act=silu;
+VideoLlama3Config;video_llama_3;hidden_act=;text_config=Qwen2Config,vision_config=VideoLlama3VisionConfig
+VideoLlama3VisionConfig;video_llama_3_vision;hidden_act=gelu_pytorch_tanh;
+VideoLlavaConfig;video_llava;projector_hidden_act=gelu;text_config=LlamaConfig,vision_config=CLIPVisionConfig
+VideoMAEConfig;videomae;hidden_act=gelu;
+VideoPrismConfig;videoprism;hidden_act=;text_config=VideoPrismTextConfig,vision_config=VideoPrismVisionConfig
+VideoPrismTextConfig;videoprism_text_model;hidden_act=relu;
+VideoPrismVisionConfig;videoprism_vision_model;hidden_act=gelu_python;
+VideomtConfig;videomt;hidden_act=gelu;
+ViltConfig;vilt;hidden_act=gelu;
+VipLlavaConfig;vipllava;projector_hidden_act=gelu;text_config=LlamaConfig,vision_config=CLIPVisionConfig
+VisionEncoderDecoderConfig;vision-encoder-decoder;;decoder=BertConfig,encoder=ViTConfig
+VisionTextDualEncoderConfig;vision-text-dual-encoder;;text_config=BertConfig,vision_config=ViTConfig
+VisualBertConfig;visual_bert;hidden_act=gelu;
+VitDetConfig;vitdet;hidden_act=gelu;
+VitMatteConfig;vitmatte;;backbone_config=VitDetConfig
+VitPoseBackboneConfig;vitpose_backbone;hidden_act=gelu;
+VitPoseConfig;vitpose;;backbone_config=VitPoseBackboneConfig
+VitsConfig;vits;hidden_act=relu;
+VivitConfig;vivit;hidden_act=gelu_fast,pooler_act=tanh;
+VoxtralConfig;voxtral;activation_function=,projector_hidden_act=gelu;audio_config=VoxtralEncoderConfig,
+ text_config=LlamaConfig
+VoxtralEncoderConfig;voxtral_encoder;activation_function=gelu,projector_hidden_act=;
+VoxtralRealtimeConfig;voxtral_realtime;activation_function=,hidden_act=,projector_hidden_act=gelu;
+ audio_config=VoxtralRealtimeEncoderConfig,text_config=VoxtralRealtimeTextConfig
+VoxtralRealtimeEncoderConfig;voxtral_realtime_encoder;activation_function=gelu,hidden_act=silu,projector_hidden_act=;
+VoxtralRealtimeTextConfig;voxtral_realtime_text;activation_function=,hidden_act=silu,projector_hidden_act=;
+Wav2Vec2BertConfig;wav2vec2-bert;adapter_act=relu,hidden_act=swish;
+Wav2Vec2Config;wav2vec2;feat_extract_activation=gelu,hidden_act=gelu;
+Wav2Vec2ConformerConfig;wav2vec2-conformer;feat_extract_activation=gelu,hidden_act=gelu;
+WavLMConfig;wavlm;feat_extract_activation=gelu,hidden_act=gelu;
+WhisperConfig;whisper;activation_function=gelu;
+XCLIPConfig;xclip;hidden_act=,prompt_hidden_act=quick_gelu;text_config=XCLIPTextConfig,vision_config=XCLIPVisionConfig
+XCLIPTextConfig;xclip_text_model;hidden_act=quick_gelu,prompt_hidden_act=;
+XCLIPVisionConfig;xclip_vision_model;hidden_act=quick_gelu,prompt_hidden_act=;
+XGLMConfig;xglm;activation_function=gelu;
+XLMConfig;xlm;gelu_activation=,summary_activation=;
+XLMRobertaConfig;xlm-roberta;hidden_act=gelu;
+XLMRobertaXLConfig;xlm-roberta-xl;hidden_act=gelu;
+XLNetConfig;xlnet;ff_activation=gelu,summary_activation=tanh;
+Xcodec2Config;xcodec2;hidden_act=silu;semantic_model_config=Wav2Vec2BertConfig
+XcodecConfig;xcodec;;semantic_model_config=HubertConfig
+XmodConfig;xmod;hidden_act=gelu;
+YolosConfig;yolos;hidden_act=gelu;
+YosoConfig;yoso;hidden_act=gelu;
+YoutuConfig;youtu;hidden_act=silu;
+Zamba2Config;zamba2;hidden_act=gelu;
+ZambaConfig;zamba;hidden_act=gelu,hidden_mamba_act=silu;
+ZayaConfig;zaya;hidden_act=silu;
+ZoeDepthConfig;zoedepth;hidden_act=gelu;backbone_config=BeitConfig
+"""
