@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import os
 import re
@@ -10,9 +11,9 @@ import sys
 from collections import Counter
 
 from gelu_lint import __version__
-from gelu_lint.config import BadConfig, check_codes, did_you_mean, forget, settings_for
+from gelu_lint.config import BadConfig, check_codes, did_you_mean, forget, marked_root, settings_for
 from gelu_lint.options import OPTIONS, Option
-from gelu_lint.runner import Outcome, Run, in_force, run, run_text
+from gelu_lint.runner import Outcome, Run, codes_at, in_force, run, run_text
 from gelu_lint.source import Unreadable, decode, unified_patch, write
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
@@ -30,6 +31,7 @@ _COMMANDS = {
     "check": "report findings",
     "fix": "apply fixes; plain `fix` applies those that change no value",
     "inventory": "list every GELU: where it is, which function, whether that is stated",
+    "checklist": "go through the release checklist of a project: code, config, test, monitoring, deployment, docs",
     "explain": "explain a rule",
     "rules": "list the rules",
     "config": "print the resolved settings and where each came from",
@@ -100,6 +102,8 @@ def _teach(parser: _Parser, command: str) -> None:
     if command in ("check", "fix", "inventory"):
         text = 'files and directories (default: "."); "-" is standard input'
         parser.words.add_argument("paths", nargs="*", help=text)
+    elif command == "checklist":
+        parser.words.add_argument("path", nargs="?", default=".", help='directory of the project (default: ".")')
     elif command == "explain":
         parser.words.add_argument("code", help="a code such as GEL001, or a rule's name")
     elif command == "rules":
@@ -203,11 +207,13 @@ def _command(options: dict[str, Any]) -> int:
 
         _print(table(all_rules(), options["output_format"]))
         return CLEAN
-    overrides = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items() if k != "paths"}
+    overrides = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items() if k not in ("path", "paths")}
+    if command == "checklist":
+        return _checklist(options["path"], overrides)
     if command == "config":
         return _config(overrides)
     result, data = _run(options["paths"], overrides, command)
-    for problem in result.problems:
+    for problem in (*result.problems, *result.notes):
         _say(f"gelu-lint: {problem}")
     if result.passed_over:
         kinds = ", ".join(sorted({os.path.splitext(name)[1].lower() for name in result.passed_over}))
@@ -322,7 +328,7 @@ def _fix(result: Run, overrides: dict[str, Any], data: bytes | None) -> int:
     else:
         failed = [outcome for outcome in changed if not _write(outcome)]
         written = tuple(outcome for outcome in result.outcomes if outcome not in failed)
-        _render(Run(written, result.files, result.problems, result.settings, result.passed_over))
+        _render(Run(written, result.files, result.problems, result.settings, result.passed_over, result.notes))
     back = sum(outcome.gone for outcome in failed)
     _say(f"Fixed {_counted(gone - back, len(changed) - len(failed))}; {left + back} remain.")
     return FAILED if failed else _verdict(result)
@@ -356,6 +362,66 @@ def _write(outcome: Outcome) -> bool:
         write(decode(outcome.path, outcome.before), outcome.text or "")
     except Unreadable as fault:
         _say(f"gelu-lint: {outcome.path}: not written: {fault.message}")
+        return False
+    return True
+
+
+def _checklist(path: str, overrides: dict[str, Any]) -> int:
+    from gelu_lint.checklist import FAIL, PROSE, asked_for, render, verdicts
+    from gelu_lint.reports.text import plural
+
+    mend = overrides.pop("fix", False)
+    if not os.path.isdir(path):
+        what = "not a directory" if os.path.exists(path) else "no such directory"
+        raise BadConfig(f"{path}: {what}; a checklist is of a whole project")
+    forget()
+    root = marked_root(path)
+    if root and root != os.path.abspath(path):
+        raise BadConfig(f"{path}: a part of the project in {root}; `gelu-lint checklist {root}` looks at all of it")
+    settings = settings_for(path, overrides)
+    ignored = settings.codes("ignore")
+    extended = (*settings.codes("extend-select"), *(code for code in asked_for() if not code.startswith(ignored)))
+    if mend:
+        gone = _mended(path, {**overrides, "extend-select": extended, "ignore": (*ignored, "GEL9")})
+        gone += _mended(path, {**overrides, "select": (PROSE,), "extend-select": (), "unsafe-fixes": True})
+    overrides["extend-select"] = extended
+    result = run([path], overrides, "check", _progress())
+    for problem in result.problems:
+        _say(f"gelu-lint: {problem}")
+    own = [summary for summary in result.summaries if _belongs(summary.path, path)]
+    findings = [f for outcome in result.outcomes if _belongs(outcome.path, path) for f in outcome.findings]
+    found = verdicts(own, findings, functools.partial(codes_at, path, overrides), path)
+    output = settings.values["output-format"]
+    _print(render(found, output, _colour() and output != "json", not _can_print("✔✘–")))
+    below = {marked_root(os.path.dirname(summary.path) or ".") for summary in result.summaries if summary not in own}
+    if below:
+        shown = ", ".join(sorted(os.path.relpath(other) for other in below))
+        _say(f"Projects below have checklists of their own: {shown}.")
+    failing = [verdict.layer for verdict in found if verdict.state == FAIL]
+    if mend:
+        _say(f"Fixed {plural(gone, 'finding')}; left: {', '.join(failing) or 'nothing'}.")
+    return FAILED if result.problems else FINDINGS if failing else CLEAN
+
+
+def _belongs(name: str, path: str) -> bool:
+    """Whether a file is of the project in a directory, and not of another one below it."""
+    return marked_root(os.path.dirname(name) or ".") == marked_root(path)
+
+
+def _mended(path: str, overrides: dict[str, Any]) -> int:
+    """How many findings of a project are gone once the fixes are written."""
+    outcomes = [o for o in run([path], overrides, "fix", _progress()).outcomes if _belongs(o.path, path)]
+    for outcome in outcomes:
+        if outcome.reason:
+            _say(f"gelu-lint: {outcome.path}: left as it is: {outcome.reason}")
+    return sum(outcome.gone for outcome in outcomes if outcome.text is not None and _write(outcome))
+
+
+def _can_print(text: str) -> bool:
+    """Whether standard output has these characters."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
         return False
     return True
 

@@ -18,6 +18,9 @@ _SWITCHES = (b"half",), (b"fp16", b"precision")
 _CASTS = (b"half", b"autocast"), (b"fp16", b"precision", b"float16")
 _SIXTEEN = b"6", (b"1",), (b"",)  # a six is rare
 
+#: What says, in a test or beside it, that its numbers may have less than the digits of float32, in any case of letters.
+COARSE = r"(?<![a-z])half(?![a-z])|bf16|fp16|float16|fp8|float8|int8|int4|quant|autocast"
+
 #: Words of names that hold a model, and last words of names that hold something about one, or what one gives.
 _MODELS = """
     model net network module encoder decoder unet vae transformer policy student teacher generator discriminator
@@ -61,8 +64,7 @@ class _Rows:
             rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view)(?:_like)?\(.*float16|\#.*(?:float16|autocast)"
         )
         self.imports = re.compile(
-            rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))",
-            re.MULTILINE,
+            rb"[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))"
         )
         self.name = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
         self.off = re.compile(rb"enabled\s*=\s*False")
@@ -114,7 +116,13 @@ def _row(data: bytes, at: int) -> tuple[bytes, int]:
 def imports(data: bytes) -> tuple[str, ...]:
     """The full names that a file imports, as far as its bytes tell."""
     found: set[str] = set()
-    for module, names, plain in _rows().imports.findall(data):
+    at = data.find(b"import")
+    while at >= 0:
+        statement = _rows().imports.match(data, data.rfind(b"\n", 0, at) + 1)
+        at = data.find(b"import", max(at + 1, statement.end() if statement is not None else 0))
+        if statement is None:
+            continue
+        module, names, plain = statement.groups()
         if plain:
             found.update(name.split()[0] for name in plain.decode("ascii", "ignore").split(",") if name.split())
             continue

@@ -29,6 +29,8 @@ _NO_CONFIG = (
     *("added_tokens.json", "special_tokens_map.json", ".index.json", ".schema.json", ".pre-commit-config.yaml"),
     *("poetry.toml", "cargo.toml", "pnpm-lock.yaml", "mkdocs.yml", "_toctree.yml"),
 )
+#: Operators of ONNX that a GELU has one of.
+_OPERATORS = (b"Gelu", b"Erf", b"Tanh", b"Sigmoid", b"Exp")
 #: Bytes from which on a file of settings is data rather than a configuration: it is passed over.
 _LARGEST = 512_000
 
@@ -64,7 +66,7 @@ def matters(path: str, data: bytes) -> bool:
         return passes(data)
     if kind in CONFIGS:
         return _is_config(data.lower())
-    return kind in ("prose", "graph")
+    return kind == "prose" or (kind == "graph" and any(name in data for name in _OPERATORS))
 
 
 def _is_config(lowered: bytes) -> bool:

@@ -152,10 +152,11 @@ class Formula(NamedTuple):
 class Site(NamedTuple):
     """One place that claims to be, or turns out to be, a GELU.
 
-    spelling   call, reference, string (a layer is given the name of its activation) (formula, config, graph, module,
-               prose come with their recognisers)
+    spelling   call, reference, string (a layer is given the name of its activation), graph (in an ONNX file) (formula,
+               config, module, prose come with their recognisers)
     form       how it is spelled: call, partial, super; formula, backward; base (of a class), argument, default,
-               attribute, variable, table, element, return, import
+               attribute, variable, table, element, return, import; in a graph operator (one node is the GELU) or chain
+               (several nodes come to one; ``value`` is then the opset)
     key        the name it is given under: keyword, parameter, attribute, table key or variable; "" without one
     consumer   the last name of the call that it is handed to, "" where there is none
     place      what holds it: the form a reference would have there, "" where it is used on the spot
@@ -378,6 +379,30 @@ class Choice(NamedTuple):
     named: bool
 
 
+class Fallback(NamedTuple):
+    """What becomes of the name of an activation that no test and no table knows.
+
+    form      branch, ternary, match, table (a look-up with a default), attribute (getattr with one) or try
+    names     the names that are known, as far as they are told
+    whole     they are all that are known: no test is for part of a name, and no table is beyond the file
+    flavour   what the fallback computes: a flavour, silu, relu, …, identity
+    gelus     the flavours that known names lead to
+    told      who says that it happens: warning, default (that of a parameter), docstring, checked (others are refused
+              before), "" for nobody
+    """
+
+    form: str
+    names: tuple[str, ...]
+    whole: bool
+    flavour: str
+    gelus: tuple[str, ...]
+    told: str
+    written: str
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+
+
 class Directive(NamedTuple):
     """A comment that silences findings.
 
@@ -498,11 +523,12 @@ class Entry(NamedTuple):
                 heading above a statement)
     path        the keys (and places in lists, from 0) that lead to the mapping it stands in, outermost first
     value       its value, where that is a literal (``literal``)
-    flavour     what a statement in prose says that the GELU is, "" elsewhere
+    flavour     what a statement in prose says that the GELU is, "" where it says GELU and no more, and elsewhere
     group       the mapping that it stands in, by a number: entries of one mapping have the same
     registry    the table that the value is looked up in, "" where that is not known
     model_type  what the mapping says of its model family, or what the class that is called is for
-    owner       the class that the settings are for or that is called: a name as written, "" where nothing says
+    owner       the class that the settings are for or that is called: a name as written, "" where nothing says; of a
+                dict that a call is given, the class that is called
     flow        the mapping is written in braces (in JSON always)
     key_span    where the key stands; ``span`` is where the value stands, quotes included
     quote       the quote around the value, "" for a bare word
@@ -526,6 +552,17 @@ class Entry(NamedTuple):
     symbol: str
     statement: tuple[int, int]
     slot: Slot | None = None
+
+
+class Section(NamedTuple):
+    """A section of a README that is about the architecture, or (without a ``title``) all of the README.
+
+    ``slot`` is where a paragraph can be added to it, ``rows`` are those of its heading (of the first, for all of it).
+    """
+
+    title: str
+    slot: Slot
+    rows: tuple[int, int]
 
 
 class Default(NamedTuple):
@@ -589,6 +626,65 @@ class Load(NamedTuple):
     path: tuple[str, ...]
 
 
+class Comparison(NamedTuple):
+    """A GELU is compared with something else that should compute the same, up to a tolerance.
+
+    unit      what ``absolute`` is: tolerance, places or decimals (as in facts/comparing.py), or bound (on the largest
+              difference)
+    absolute  the value that is given, or its default; ``tolerance`` is what it comes to, beside the ``relative`` one
+    either    the larger of both tolerances counts, not their sum
+    spans     where ``absolute`` and ``relative`` stand as literals, None where they do not
+    flavours  what is known of the flavours of the GELUs
+    points    where it is compared with typed numbers, and ``numbers`` these: () where both sides are computed
+    """
+
+    written: str
+    unit: str
+    absolute: float
+    tolerance: float
+    relative: float
+    either: bool
+    spans: tuple[Span | None, Span | None]
+    flavours: tuple[str, ...]
+    points: tuple[float, ...]
+    numbers: tuple[float, ...]
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+
+
+class Trial(NamedTuple):
+    """A test of the gradient of a GELU.
+
+    name     its own name; ``symbol`` is the dotted one
+    inputs   literal (all points are typed), random (all are drawn) or "" where something else may be among them
+    points   the points that are typed
+    silent   nothing in it can fail but by an error
+    passes   the functions that pass all that it asserts; () where that is not known
+    fixture  it asks for the fixture of the pytest plugin
+    """
+
+    name: str
+    inputs: str
+    points: tuple[float, ...]
+    silent: bool
+    passes: tuple[str, ...]
+    fixture: bool
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+
+
+class Loop(NamedTuple):
+    """Where a file trains something: ``kind`` is torch, jax, tensorflow, keras, lightning or transformers."""
+
+    kind: str
+    written: str
+    span: Span
+    symbol: str
+    statement: tuple[int, int]
+
+
 class FileSummary(NamedTuple):
     """All that rules and fixes may know of one file.
 
@@ -597,6 +693,7 @@ class FileSummary(NamedTuple):
     import_at  where a new import line goes: row (0: no place is safe), and the blank lines before and after it
     newline    the line end that most rows have
     joins      ranges of rows that flake8 reads as one line when it looks for a noqa
+    watched    code of it names the spread of a GELU's output: gelu_output_std, or the monitor of this package
     """
 
     path: str
@@ -613,13 +710,19 @@ class FileSummary(NamedTuple):
     held: tuple[Held, ...] = ()
     masks: tuple[Mask, ...] = ()
     choices: tuple[Choice, ...] = ()
+    fallbacks: tuple[Fallback, ...] = ()
     defs: tuple[Def, ...] = ()
     swaps: tuple[Swap, ...] = ()
     entries: tuple[Entry, ...] = ()
+    sections: tuple[Section, ...] = ()
     takers: tuple[Taker, ...] = ()
     settings: tuple[Settings, ...] = ()
     loads: tuple[Load, ...] = ()
     exports: tuple[Export, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    watched: bool = False
 
 
 class Requirement(NamedTuple):
@@ -646,12 +749,14 @@ class Project(NamedTuple):
     ``anchors`` are the paths of the files that speak for all of it, by name, in a run that sees all of it: README,
     pyproject.toml, setup.cfg, setup.py. ``torch`` are the places that say which versions of torch it takes, in such a
     run, too.
+    ``probed``: pytest is told there which models its plugin is to test.
     """
 
     policy: str = ""
     declared: tuple[tuple[str, tuple[int, ...] | None, tuple[int, ...] | None, bool], ...] = ()
     anchors: tuple[tuple[str, str], ...] = ()
     torch: tuple[Requirement, ...] = ()
+    probed: bool = False
 
     def floor(self, package: str) -> tuple[int, ...] | None:
         """The lowest version of ``package`` that the project accepts, None where it does not say."""

@@ -38,8 +38,9 @@ class Option:
 
 
 _LINT = ("check", "fix")
-_READ = ("check", "fix", "inventory")
-_FACTS = ("check", "inventory")
+_READ = ("check", "fix", "inventory", "checklist")
+_TEXT = ("check", "fix", "inventory")
+_FACTS = ("check", "inventory", "checklist")
 
 OPTIONS = (
     Option("select", "codes", (), "codes or prefixes to run; GEL means all, opt-in rules too", _LINT, metavar="CODES"),
@@ -63,7 +64,9 @@ OPTIONS = (
     Option("allow-delta", "number", 0.0, "apply local fixes that change values by at most this much", ("fix",),
            config=False, metavar="D"),
     Option("unsafe-fixes", "flag", False, "apply every fix, whatever it changes", ("fix",), config=False),
-    Option("stdin-filename", "text", "", "read standard input, as the file of this name", _READ, config=False,
+    Option("fix", "flag", False, "mend what changes no value, and say in the README which GELU it is", ("checklist",),
+           config=False),
+    Option("stdin-filename", "text", "", "read standard input, as the file of this name", _TEXT, config=False,
            metavar="FILE"),
     Option("cache", "flag", True, "remember what is found in directories from run to run", _FACTS),
     Option("cache-dir", "text", ".gelu_lint_cache", "where to remember it, below the project's root", _FACTS,

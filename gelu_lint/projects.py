@@ -14,12 +14,13 @@ from gelu_lint.links import Modules, arrivals, settled
 from gelu_lint.model import Arrival, Context, FileSummary, Finding, Project, Settings
 from gelu_lint.reach import Reach
 from gelu_lint.registry import all_rules
-from gelu_lint.requirements import option, requirements
+from gelu_lint.requirements import is_probed, option, requirements
 from gelu_lint.runner import Done, Memory, Task, again, codes_for, led_key, project_for, read
 from gelu_lint.screen import passes
 from gelu_lint.source import Unreadable, decode, read_bytes
 from gelu_lint.statements import statements_of
 from gelu_lint.takers import settings_in
+from gelu_lint.training import loops, trains, watches
 
 #: Projects of so many files are searched for those that hand a model to a function of another file.
 _SMALL = 300
@@ -96,7 +97,7 @@ class _Files:
         else:
             places = requirements(self._root, "torch")
         torch = tuple(place._replace(path=self._lead + place.path) for place in places)
-        return project._replace(anchors=anchors(self._root, self._lead), torch=torch)
+        return project._replace(anchors=anchors(self._root, self._lead), torch=torch, probed=is_probed(self._root))
 
     def task(self, path: str) -> Task:
         """The task of a file; of one that is not among those of the run, such as pyproject.toml, one like theirs."""
@@ -168,6 +169,17 @@ class _Files:
         found = settings_in(source.text, source.rows, wanted)
         return found._replace(path=path) if found is not None else None
 
+    def trained(self, name: str) -> FileSummary | None:
+        """What a file trains and watches, None where it does neither."""
+        data = self._bytes(name)
+        if not trains(data):
+            return None
+        try:
+            source = decode(self.paths[name], data)
+        except Unreadable:
+            return None
+        return FileSummary(source.path, loops=loops(source.text), watched=watches(source.text))
+
     def reach(self, name: str) -> Reach | None:
         """What the code of a file may run, None where it is no text."""
         if name not in self._reaches:
@@ -182,6 +194,7 @@ class _Whole:
 
     def __init__(self, files: _Files, results: Mapping[str, Done]) -> None:
         self._files, self._tasks, self._results = files, files.tasks, results
+        self._read: dict[str, FileSummary] = {}  # what files that passed no screen show, where a rule asks for it
         self._summaries = {
             path: files.settled(path, done.summary)
             for path in self._tasks
@@ -202,6 +215,8 @@ class _Whole:
             if cache is not None and led.get(task.path):
                 cache.put_led(task, led_key(led[task.path]), done)
             yield task.path, done
+        for path in self._read.keys() - self._results.keys():
+            yield path, Done(None, summary=self._read[path])
 
     def _said(self) -> Mapping[str, list[Finding]]:
         """What rules say of the project as a whole, by file."""
@@ -211,13 +226,27 @@ class _Whole:
             return found
         project = self._files.known(project_for(self._tasks[next(iter(self._summaries))]))
         for rule in rules:
-            seen = [s for path, s in sorted(self._summaries.items()) if rule.code in codes_for(self._tasks[path])]
-            for finding in rule.across(seen, project) if rule.across is not None and seen else ():
+            if not any(rule.code in codes_for(self._tasks[path]) for path in self._summaries):
+                continue
+            if rule.loops:
+                self._read.update(self._training)
+            seen = [
+                summary if rule.code in codes_for(self._tasks[path]) else _evidence(summary)
+                for path, summary in sorted({**(self._training if rule.loops else {}), **self._summaries}.items())
+            ]
+            for finding in rule.across(seen, project) if rule.across is not None else ():
                 if rule.code in codes_for(self._files.task(finding.path)):
                     places = {finding.path, *(path for path, _, _ in finding.related if rule.outranks)}
                     for path in places & (self._summaries.keys() | {finding.path}):
                         found.setdefault(path, []).append(finding)
         return found
+
+    @functools.cached_property
+    def _training(self) -> Mapping[str, FileSummary]:
+        """The files without a GELU that train something, or watch what one gives."""
+        others = {path: name for name, path in self._files.paths.items() if path not in self._summaries}
+        found = {path: self._files.trained(name) for path, name in others.items()}
+        return {path: summary for path, summary in found.items() if summary is not None}
 
     def _led(self) -> Mapping[str, tuple[Arrival, ...]]:
         """Where contexts lead into files, by path."""
@@ -228,6 +257,11 @@ class _Whole:
             return {}
         led = arrivals(contexts, self._files.modules, self._files.reach, self._files.importers)
         return {self._files.paths[name]: held for name, held in led.items()}
+
+
+def _evidence(summary: FileSummary) -> FileSummary:
+    """What a file in which a rule is off still shows of the project: that it tests or watches something."""
+    return FileSummary(summary.path, bound=summary.bound, trials=summary.trials, watched=summary.watched)
 
 
 def _stem(path: str) -> tuple[str, ...]:

@@ -76,6 +76,18 @@ class _Entry(NamedTuple):
     keys: tuple[str, ...] = ()
 
 
+def is_probed(root: str) -> bool:
+    """Whether pytest is told, where the project at ``root`` configures it, which models the plugin is to test."""
+    for name in ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"):
+        try:
+            data = read_bytes(os.path.join(root, name), _MAX_SIZE)
+        except (Unreadable, OSError):
+            continue
+        if re.search(rb"(?m)^[ \t]*gelu_models[ \t]*=", data):
+            return True
+    return False
+
+
 def declared(root: str) -> dict[str, Declared]:
     """What the project at ``root`` declares, by normalised name (lower case, hyphens; conda's pytorch is torch).
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from gelu_lint.claims import backward
-from gelu_lint.model import Site
+from gelu_lint.model import FileSummary, Site
+from gelu_lint.numerics.flavours import OTHERS
 
 _TEST_FILE = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_[^/]*|[^/]*_tests?|conftest)\.py$")
 _TEST_NAME = re.compile(r"(^|\.)(test_|Test)")
@@ -21,6 +23,16 @@ _CHOICE_WORDS = ("gelu", "tanh", "approx", "activation", "hidden_act", "act_fn")
 def is_test(path: str, symbol: str = "") -> bool:
     """Whether a file is a test by its path, or ``symbol`` (dotted) lies in a test by its names."""
     return bool(_TEST_FILE.search(path.replace("\\", "/")) or _TEST_NAME.search(symbol))
+
+
+def first_gelu(files: Iterable[FileSummary]) -> tuple[FileSummary, Site] | None:
+    """The first GELU that a project computes outside its tests, None if there is none."""
+    for file in files:
+        for site in () if is_test(file.path) else file.sites:
+            meant = site.flavour not in OTHERS or bool(site.claimed)
+            if meant and site.spelling != "import" and not is_test(file.path, site.symbol):
+                return file, site
+    return None
 
 
 def is_reference(symbol: str, key: str = "") -> bool:

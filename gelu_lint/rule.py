@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gelu_lint.model import Choice, Entry, FileSummary, Finding, Fix, Project, Site, Span, Use, Value
+from gelu_lint.model import (
+    Choice,
+    Comparison,
+    Entry,
+    Fallback,
+    FileSummary,
+    Finding,
+    Fix,
+    Loop,
+    Project,
+    Site,
+    Span,
+    Trial,
+    Use,
+    Value,
+)
 
 Check = Callable[[FileSummary, Project], Iterable[Finding]]
 #: What a rule says of all files of a project together; each finding names its file.
@@ -77,6 +92,7 @@ class Rule(NamedTuple):
     needs_policy  says nothing where the project has set no policy
     outranks   codes of rules that are silent where a finding of this one is, or leads to
     late       judges what other rules found (suppressions), so it runs after them
+    loops      must see where files without a GELU train something
     """
 
     code: str
@@ -95,12 +111,13 @@ class Rule(NamedTuple):
     project: bool = False
     across: Across | None = None
     outranks: tuple[str, ...] = ()
+    loops: bool = False
 
 
 def report(
     code: str,
     file: FileSummary,
-    at: Site | Use | Choice | Entry,
+    at: Site | Use | Choice | Fallback | Entry | Comparison | Trial | Loop,
     message: str,
     severity: str,
     fix: Fix | None = None,

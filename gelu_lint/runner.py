@@ -56,9 +56,10 @@ class Outcome:
 
 class Run:
     """A whole run. ``problems`` are messages about paths that could not be used at all, ``passed_over`` files of kinds
-    that nothing reads yet."""
+    that nothing reads yet, ``notes`` what else was left out, which changes no exit code, ``summaries`` the facts of all
+    files that have any."""
 
-    __slots__ = ("files", "outcomes", "passed_over", "problems", "settings")
+    __slots__ = ("files", "notes", "outcomes", "passed_over", "problems", "settings", "summaries")
 
     def __init__(
         self,
@@ -67,9 +68,11 @@ class Run:
         problems: tuple[str, ...],
         settings: Settings,
         passed_over: tuple[str, ...] = (),
+        notes: tuple[str, ...] = (),
+        summaries: tuple[FileSummary, ...] = (),
     ) -> None:
         self.outcomes, self.files, self.problems = outcomes, files, problems
-        self.settings, self.passed_over = settings, passed_over
+        self.settings, self.passed_over, self.notes, self.summaries = settings, passed_over, notes, summaries
 
 
 class Task:
@@ -135,7 +138,9 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
         for path, reason in found.unreadable:
             outcomes.append(_unreadable(Task(path, own, action), f"cannot read: {reason}"))
     read_here = [name for name in names.values() if kind_of(name) not in ("other", "declarations")]
-    files = sorted(set(read_here), key=lambda name: name.replace(os.sep, "/"))
+    graphs = [name for name in set(read_here) if kind_of(name) == "graph"]
+    notes = _cannot_read(graphs)
+    files = sorted({*read_here}.difference(graphs if notes else ()), key=lambda name: name.replace(os.sep, "/"))
     other = [name for name in paths if kind_of(name) == "other" and not os.path.isdir(name)]
     given = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
     seen = given if action != "inventory" else []
@@ -160,7 +165,8 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
         cache.save()
     outcomes += [done.outcome for done in results.values() if done.outcome is not None]
     outcomes.sort(key=lambda outcome: outcome.path.replace(os.sep, "/"))
-    return Run(tuple(outcomes), len(files), tuple(problems), settings, tuple(other))
+    facts = tuple(done.summary for _, done in sorted(results.items()) if done.summary is not None)
+    return Run(tuple(outcomes), len(files), tuple(problems), settings, tuple(other), notes, facts)
 
 
 def run_text(path: str, data: bytes, overrides: Mapping[str, Any], action: str) -> Run:
@@ -169,8 +175,9 @@ def run_text(path: str, data: bytes, overrides: Mapping[str, Any], action: str) 
     settings = _settings_of(os.path.dirname(path) or ".", _frozen(overrides))
     skip = kind_of(path) in ("other", "declarations")
     skip = skip or (settings.values["force-exclude"] and matches(path, settings.exclude, settings.root))
-    if skip or not matters(path, data):
-        return Run((), 0 if skip else 1, (), settings)
+    notes = _cannot_read([path] if kind_of(path) == "graph" else [])
+    if skip or notes or not matters(path, data):
+        return Run((), 0 if skip or notes else 1, (), settings, notes=notes)
     outcome = _guarded(Task(path, settings, action), data).outcome
     return Run((outcome,) if outcome is not None else (), 1, (), settings)
 
@@ -184,6 +191,18 @@ def findings_for_text(path: str, text: str, overrides: Mapping[str, Any]) -> lis
         return []
     task = Task(path, settings, "check")
     return judge(summarise(from_text(path, text)), project_for(task), codes_for(task), noqa=False)
+
+
+def _cannot_read(graphs: Sequence[str]) -> tuple[str, ...]:
+    """A note that ONNX files are left out, where what reads them is not installed."""
+    if not graphs:
+        return ()
+    from importlib.util import find_spec
+
+    if find_spec("onnx") is not None:
+        return ()
+    several = f"{len(graphs)} ONNX files were" if len(graphs) > 1 else f"{graphs[0]} was"
+    return (f"{several} not read: that takes the onnx package (pip install 'gelu-lint[onnx]')",)
 
 
 @functools.cache
@@ -358,6 +377,8 @@ def _spread(
             waiting.append(task)
             if len(waiting) == _WORKERS_FROM and jobs > 1:
                 _warm()  # beside the workers that screen, and once for those that come
+                if task.project:
+                    projects()
         elif isinstance(done, tuple):
             hints[task.path] = done  # it may make others run in fp16
         else:
@@ -488,7 +509,8 @@ def _judged(
 ) -> Done:
     """What the rules make of the facts of a file; its text is read again where it is to be shown and not at hand."""
     facts = (summary.sites, summary.uses, summary.swaps, summary.directives, summary.faults, summary.held)
-    if not any((*facts, summary.masks, summary.choices, summary.entries)) and not across:
+    rare = (summary.masks, summary.choices, summary.fallbacks, summary.entries, summary.comparisons, summary.trials)
+    if not any(facts) and not any(rare) and not across:
         return Done(None, summary=summary)
     from gelu_lint.engine import judge
 
@@ -507,8 +529,11 @@ def _judged(
 def _fixed(
     task: Task, source: Source, arrivals: Sequence[Arrival] = (), across: Sequence[Finding] | None = None
 ) -> Done:
+    from gelu_lint.engine import summarise
     from gelu_lint.fixer import fix
 
+    if kind_of(source.path) == "graph":
+        return _judged(task, summarise(source), source, across)  # nothing can be written into it
     values = task.settings.values
     try:
         result = fix(
@@ -612,6 +637,12 @@ def in_force(settings: Settings) -> tuple[tuple[str, ...], str]:
     task = Task("", settings, "check")
     floor = project_for(task).floor("torch")
     return codes_for(task), ".".join(map(str, floor or ()))
+
+
+def codes_at(directory: str, overrides: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """The codes that run on a file below a directory, "" for those that run there at all."""
+    settings = _settings_of(os.path.dirname(path) or "." if path else directory, _frozen(overrides))
+    return codes_for(Task(path, settings, "check"))
 
 
 def project_for(task: Task) -> Project:

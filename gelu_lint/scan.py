@@ -106,6 +106,10 @@ _FULL = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+# At least one of these for each operator, call and string, see _FULL.
+_SIGN = re.compile(r"""[-+*/%@&|^~<>=.(\[{"']""")
+_WORDS = ("not", "and", "or", "in", "is", "if", "else", "await", "yield", "lambda")  # "for" has an "or"
+
 _F_PREFIX = re.compile(r"(?:\W|^)(?:[fFtT][rR]?|[rR][fFtT])\Z")
 _REST = {
     "'": re.compile(r"[^'\\\n]*(?:\\.[^'\\\n]*)*'", re.DOTALL),
@@ -241,6 +245,12 @@ def _tokens(text: str, pos: int, end: int, full: bool) -> Iterator[Token]:
         yield _ODD, end, end
 
 
+def _may_exceed(text: str, start: int, end: int) -> bool:
+    """Whether there are enough signs and words that may be operators, calls or strings for a chain above MAX_CHAIN."""
+    signs = len(_SIGN.findall(text, start, end))
+    return signs + sum(text.count(word, start, end) for word in _WORDS) > MAX_CHAIN
+
+
 def _excess(text: str, start: int, end: int, brackets: int) -> str:
     """Why a logical line is out of bounds, or "": more nested brackets than given, or a chain above MAX_CHAIN."""
     # Per open bracket: the links that a comma ends, and how many lambdas and fors still await their ":" or "in": until
@@ -368,7 +378,7 @@ def scan(text: str) -> Scan:
         if text[start] in "#\n":
             return
         fault = ""
-        if deep or at - begin > MAX_CHAIN:
+        if deep or (at - begin > MAX_CHAIN and (text[start] in "\"'" or _may_exceed(text, begin, at))):
             fault = _excess(text, begin, at, MAX_STEEP if _STEEP.search(text, begin, at) else MAX_BRACKETS)
         if word == "async" and _ASYNC_DEF.match(text, start):
             asyncs.add(len(logical))

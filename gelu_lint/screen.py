@@ -113,7 +113,7 @@ def settings(data: bytes) -> Iterator[int]:
         while at >= 0:
             start, end = lowered.rfind(b"\n", 0, at) + 1, lowered.find(b"\n", at)
             row = lowered[start : end if end >= 0 else len(lowered)]
-            opened = rows.opened.search(row[: at - start])
+            opened = rows.opened.search(row[: at - start]) if _quoted(row) else None
             if opened is not None:
                 above = row[: opened.start()]
                 if not above.strip() or rows.option.search(above) is not None or rows.asks.search(above) is not None:

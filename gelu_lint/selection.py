@@ -28,7 +28,7 @@ from gelu_lint.cut import (
 from gelu_lint.facts import devices
 from gelu_lint.facts.activation_names import unheard
 from gelu_lint.facts.settings import ACTIVATION_KEYS
-from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, code, loads, members, spots, targets, words
+from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, Lines, code, loads, members, spots, targets, words
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import Logical, Scan
 from gelu_lint.screen import NEEDLES, marks, settings
@@ -56,6 +56,13 @@ _DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.
 #: What a class says of its family and of its activations, and the words of what holds the name of one.
 _SETTING = re.compile(rf"\s*(?:model_type|{'|'.join(sorted(ACTIVATION_KEYS))})\s*[:=]")
 _KEY = re.compile(r"act|nonlin|proj")
+#: What may hold settings: a class that is made, a call that makes or takes some, a dict, a table, an object.
+_HOLDS = re.compile(
+    r"\b[A-Z]\w*\(|(?:dict|from_pretrained|for_model|create_model|add_argument|get|\w*act\w*)\(|[{\[]"
+    r"|^\s*\w+\.\w+\s*="
+)
+#: An attribute of something other than self is set to a string.
+_CHANGED = re.compile(r"\s*(?!self\.|cls\.)\w+\.\w+\s*=\s*[\"']")
 #: So many names are looked for in the text one by one.
 _FEW = 8
 _ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
@@ -86,6 +93,16 @@ _DRAWS = re.compile(
 _OPTION = re.compile(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
 #: A test that may be for part of a name.
 _BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|split|partition|fnmatch\w*)\(")
+#: Tests for the name of something, and look-ups with a default.
+_BY_NAME = re.compile(
+    r"(?:[=!]=|\bin\b)\s*[\[({]?\s*[\"']|[\"']\s*(?:==|in\b)|startswith|\bcase\b|\bin\s+\w+\s*:|\[|getattr"
+)
+#: One of these stands in each statement with a test for a name, or with a look-up that is tried.
+_TESTING = ("== '", '== "', "=='", '=="', "in ('", 'in ("', "in ['", 'in ["', "in {", "startswith(", "except", "case ")
+_TESTED = re.compile(r"\bif \w[\w.]* in \w+\b|[\"'] (?:==|in)|\w(?:==|!=)[\"']")
+_IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
+_WARNS = re.compile(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
+_GETS = re.compile(r"(\w+)(\.get\(|\[)")
 _IN_ARM = ("if", "elif", "else", "try", "except", "case")
 _TESTS = ("if", "elif", "match", "case", "while")
 _TERNARY = re.compile(r"\bif\b")
@@ -94,6 +111,9 @@ _HEADS = re.compile(r"(?:def|class|for|while|with)\b[^\n]*:\s*(?:#[^\n]*)?$")
 _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
 #: A product of two, and a call of some name with one.
 _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
+#: What a function holds that compares up to a tolerance, and what a test holds that takes a gradient.
+_CLOSE = re.compile(r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*abs)|abs(?=[\s\S]*assert)")
+_SLOPES = re.compile(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
 #: Names without which no product is one of a gate and a value.
 _GATE = re.compile(r"gate|gating|(?<![a-z])(?:up|val)(?![a-z])|value|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b|glu", re.I)
 #: Words of tests between ways to compute the same thing.
@@ -159,6 +179,8 @@ class Selection:
             self._scripted()
         if self._draws:
             self._drawn()
+        if "assert" in self._text or "lose(" in self._text or "def test" in self._text:
+            self._compared()
         for at in halves:
             self._half(at)
         for at in settings(latin):
@@ -179,9 +201,13 @@ class Selection:
         alone = ALONE.match(text)
         if quiet.startswith("#") or (alone is not None and alone.end() == len(text)):
             return
-        self._keep(cut, i, LIGHT)
+        if not lines.defines(i) and not _HOLDS.search(text):
+            inner = lines.scopes[i]
+            if inner < 0 or lines.logical[inner].word != "class":
+                return
+        self._keep(cut, i, FULL if _CHANGED.match(text) else LIGHT)
         for owner in lines.enclosing(i, classes=True):
-            self._keep(cut, owner, LIGHT)
+            self._bases(cut, owner)
             for j in lines.below(owner):
                 if lines.scopes[j] == owner and _SETTING.match(lines.text(j)):
                     self._keep(cut, j, HEADER)
@@ -191,6 +217,17 @@ class Selection:
                 place = self._place(other)
                 if place is not None and any(mark in place[0].lines.text(place[1]) for mark in "(["):
                     self._keep(*place, LIGHT)
+
+    def _bases(self, cut: Cut, owner: int) -> None:
+        """Keep the header of a class, and those of the classes of the file that it derives from."""
+        self._keep(cut, owner, LIGHT)
+        for name in loads(cut.lines.text(owner)) - {cut.lines.defines(owner)}:
+            at = self._text.find(f"class {name}") if name.isidentifier() else -1
+            place = self._place(at) if at >= 0 else None
+            if place is None or place[0].lines.defines(place[1]) != name:
+                continue
+            if place[0].kept.get(place[1], -1) < LIGHT:
+                self._bases(*place)
 
     def _half(self, at: int) -> None:
         """Keep the line of an offset, which may make code run in half precision."""
@@ -264,6 +301,23 @@ class Selection:
     def _marked(self, cut: Cut, header: int) -> bool:
         """Whether a line of a function is kept for its own sake."""
         return any(cut.kept.get(j, -1) >= LIGHT for j in (header, *cut.lines.below(header)))
+
+    def _compared(self) -> None:
+        """Keep all of the functions that compare a GELU up to a tolerance, and of tests that take its gradient."""
+        for cut in [*self._cuts.values()]:
+            lines = cut.lines
+            around: set[int] = set()
+            for i in [*cut.kept]:
+                at = i if lines.defines(i) else lines.scopes[i]
+                if at >= 0 and "gelu" in code(lines.text(i)).lower():
+                    while at >= 0:
+                        around.add(at)
+                        at = lines.scopes[at]
+            for i in sorted(around):
+                rows = self._rows_of(cut, i) if _is_def(cut, i) else ""
+                if _CLOSE.search(rows) or (lines.defines(i).startswith("test") and _SLOPES.search(rows)):
+                    self._whole(cut, i, FULL)
+        self._drain()
 
     def _callers(self, name: str, marked: bool) -> bool:
         """Keep all of the functions that mention a name, if it has a GELU or they have; whether any has."""
@@ -365,7 +419,69 @@ class Selection:
         if not quiet and cut.kept.get(i, HEADER) > HEADER:
             self._gates(cut, i, text)
         self._choices(cut, i)
+        self._falls(cut, i, text)
         self._give(cut, i, text, formula)
+
+    def _falls(self, cut: Cut, i: int, text: str) -> None:
+        """Keep all arms of the tests for names of activations around a line, and what is taken where none holds."""
+        lines = cut.lines
+        if not lines.defines(i):
+            self._defaulted(cut, i, text)
+        if cut.tests is None:
+            last = cut.lines.logical[-1].end_row + cut.shift
+            part = self._text[self._rows[cut.shift] : self._ends[last]]
+            cut.tests = any(word in part for word in _TESTING) or _TESTED.search(part) is not None
+        if not cut.tests:
+            return
+        at = i
+        while at >= 0 and not lines.defines(at):
+            around = lines.parents[at]
+            beside = (
+                [j for j in lines.below(around) if lines.parents[j] == around] if around >= 0 else range(len(lines))
+            )
+            here = beside.index(at) if at in beside else -1
+            first = last = here
+            while first > 0 and _in_chain(lines, beside[first - 1]):
+                first -= 1
+            while last + 1 < len(beside) and _in_chain(lines, beside[last]):
+                last += 1
+            chain = [beside[k] for k in range(first, last + 1)] if here >= 0 else []
+            if len(chain) > 1 and any(_asks_name(lines, j) for j in chain):
+                for j in chain:
+                    self._whole(cut, j, LIGHT)
+                    for k in (j, *lines.below(j)):
+                        self._tables(cut, k)
+                self._docstrings(cut, i)
+            at = around
+
+    def _defaulted(self, cut: Cut, i: int, text: str) -> None:
+        """Keep the table that a line looks into with a default, and the lines that look into one that a line binds."""
+        self._tables(cut, i)
+        bound = targets(text) if "{" in text or "dict(" in text else None
+        for name in bound[0] | bound[1] if bound is not None else ():
+            for at in self._all(name):
+                place = self._place(at)
+                if self._text.startswith((".get(", "[", ")"), at + len(name)) and place is not None:
+                    other, j = place
+                    self._keep(other, j, LIGHT)
+                    around = other.lines.parents[j]
+                    if around >= 0 and other.lines.logical[around].word in ("try", "if"):
+                        self._whole(other, around, LIGHT)
+                        for k in other.lines.group(around):
+                            self._whole(other, k, LIGHT)
+
+    def _tables(self, cut: Cut, i: int) -> None:
+        """Keep what binds the tables that a line looks into."""
+        lines = cut.lines
+        text = lines.text(i)
+        found = _GETS.findall(text) if ".get(" in text or "[" in text else ()
+        for name in [name for name, how in found if how != "[" or "act" in name.lower() or name.isupper()]:
+            for j in lines.bindings[0].get(name, ()):
+                self._keep(cut, j, LIGHT)
+            for at in self._all(name) if lines.scopes[i] >= 0 else ():
+                place = self._place(at)
+                if place is not None and (targets(place[0].lines.text(place[1])) or ((), ()))[0] == {name}:
+                    self._keep(*place, LIGHT)
 
     def _owner(self, cut: Cut, i: int) -> None:
         """Keep what says whether the class around a line is a module, and how it is copied."""
@@ -934,6 +1050,17 @@ def _given(text: str, formula: bool, hands: bool, made: bool) -> set[str]:
     clear = OPAQUE.search(value) is None or TRANSPARENT.search(value) is not None or len(bound[0]) > 1
     clear = clear or formula or (hands and _HANDS.match(value) is not None)
     return bound[0] if clear or (made and _MADE.fullmatch(value.strip())) else set()
+
+
+def _asks_name(lines: Lines, i: int) -> bool:
+    """Whether a line may ask for the name of something, or what is tried in it may."""
+    rows = (i, *lines.below(i)) if lines.logical[i].word == "try" else (i,)
+    return any(_BY_NAME.search(lines.text(j)) for j in rows)
+
+
+def _in_chain(lines: Lines, i: int) -> bool:
+    """Whether a line is an arm of a choice, or a warning between one and what is taken else."""
+    return lines.logical[i].word in _IN_CHAIN or _WARNS.match(lines.text(i)) is not None
 
 
 def _is_def(cut: Cut, i: int) -> bool:

@@ -126,7 +126,7 @@ def _family(entries: Sequence[Entry], around: Family | None) -> Family | None:
     if first.model_type:
         return by_type(first.model_type)
     own = by_class(owner)
-    if own is not None and first.form not in FILES and first.path and own.sub(first.path[-1]) is not None:
+    if own is not None and first.form == "item" and first.path:
         return own.sub(first.path[-1])  # a dict that is handed to a configuration class
     own = own or by_architecture(owner)
     if own is None and around is not None:

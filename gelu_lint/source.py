@@ -94,7 +94,7 @@ class Source:
 
 
 def read_bytes(path: str, max_size: int) -> bytes:
-    """The content of a regular file of at most ``max_size`` bytes.
+    """The content of a regular file of at most ``max_size`` bytes; of an ONNX file, without its weights.
 
     Raises Unreadable for anything else: larger files (by stat, unread), directories, FIFOs, devices and
     sockets (never opened, so it cannot block), and what the operating system refuses.
@@ -104,6 +104,8 @@ def read_bytes(path: str, max_size: int) -> bytes:
         if not stat.S_ISREG(info.st_mode):
             kind = "a directory" if stat.S_ISDIR(info.st_mode) else "a FIFO, device or socket"
             raise Unreadable(f"{kind}, not a regular file")
+        if path.lower().endswith(_NO_TEXT):
+            return _model(path, max_size)
         size, data = info.st_size, b""
         if size <= max_size:
             with open(path, "rb", buffering=0) as file:
@@ -117,6 +119,16 @@ def read_bytes(path: str, max_size: int) -> bytes:
         limit = f"max-file-size ({max_size / 1e6:g} MB)"
         raise Unreadable(f"{size / 1e6:.2f} MB, over {limit}: raise max-file-size to check it")
     return data
+
+
+def _model(path: str, max_size: int) -> bytes:
+    from gelu_lint.weights import NotOnnx, without_weights
+
+    with open(path, "rb") as file:
+        try:
+            return without_weights(file, max_size)
+        except NotOnnx as fault:
+            raise Unreadable(str(fault)) from None
 
 
 def decode(path: str, data: bytes) -> Source:

@@ -64,6 +64,7 @@ def test_rules_see_facts_only(path: Path) -> None:
             "roles",
             "handwritten",
             "dropped",
+            "computed",
             "settings",
             "configured",
         }

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from gelu_lint import cli
+from gelu_lint.checklist import LAYERS
 from gelu_lint.options import OPTIONS
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +43,15 @@ def test_the_example_output_is_real(capsys: pytest.CaptureFixture[str], monkeypa
     assert end == ""
     assert printed.startswith(start) if dots else printed == start
     assert start.count("\n") > 3
+
+
+def test_the_checklist_is_real(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    cli.main(["checklist", "examples/checklist_broken"])
+    shown = re.search(r"<!-- checklist-output -->\n```\n(.*?)```\n", README, re.S)[1]
+    assert capsys.readouterr().out == shown
+    table = re.findall(r"^\| (\w+) \| (GEL\d) \| (.+) \|$", README, re.M)
+    assert table == [(layer.name, layer.prefix, ", ".join(layer.counts)) for layer in LAYERS]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -43,6 +43,9 @@ REFERENCE = {
 }
 
 
+_ANCHORS = ("README.md", "README.rst", "pyproject.toml")
+
+
 def project(example: Example, code: str) -> Project:
     """The project that an example's options and dependencies describe (a small reading of its own), and its files."""
     declared = []
@@ -51,8 +54,8 @@ def project(example: Example, code: str) -> Project:
         bound = tuple(int(part) for part in version.split("."))
         declared.append((name, bound, None, True) if sign == ">=" else (name, None, bound, True))
     policy = FLAVOURS_OF_POLICY.get(dict(example.options).get("approximate", ""), "")
-    names = sorted((example.name, *dict(example.beside)), key=lambda name: name != "README.md")
-    anchors = [(name.removesuffix(".md"), name) for name in names if name in ("README.md", "pyproject.toml")]
+    names = sorted((example.name, *dict(example.beside)), key=lambda name: not name.startswith("README"))
+    anchors = [(name.removesuffix(".md").removesuffix(".rst"), name) for name in names if name in _ANCHORS]
     return Project(policy, tuple(declared), tuple(anchors), required(example, code))
 
 
@@ -265,7 +268,7 @@ def test_suppression_works_on_its_line(rule: Rule, example: Example, comment: st
 def test_crlf_and_bom_change_nothing(rule: Rule, example: Example) -> None:
     data = b"\xef\xbb\xbf" + example.code.replace("\n", "\r\n").encode()
     source = decode_bytes(example.name, data)
-    led, said = beside(example.code, example)
+    led, said = beside(source.text, example)
     known = project(example, example.code)
     assert places(judge(summarise(source, arrivals=led), known, CODES, across=said), rule.code) == example.at
     if example.fixed is not None:

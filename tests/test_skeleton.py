@@ -276,7 +276,7 @@ def test_a_question_before_which_a_block_may_be_left_stays(test: str, leave: str
     "quiet",
     [
         *("# F.gelu(x)", "u = 1  # gelu", "'''\nIt calls F.gelu(x).\n'''", "hidden_act = 'gelu'"),
-        *("f(activation='gelu')", "u = {'hidden_act': 'gelu'}", "log('It is `gelu`.')"),
+        *("f(activation='gelu')", "log('It is `gelu`.')"),
         "def f():\n    '''Calls gelu of x.'''\n    return 1",
     ],
 )

@@ -66,7 +66,7 @@ def effect(fix: Fix, severity: str) -> str:
     else:
         change = "changes nothing that runs today" if severity == "error" else "bit-identical"
     if fix.reach != "local":
-        return f"{change}, but not the same kind of object (--unsafe-fixes)"
+        return f"{change}, but others may rely on what it changes (--unsafe-fixes)"
     if fix.delta == 0:
         return change
     allow = f"--allow-delta {_rounded_up(fix.delta)}" if fix.delta else "--unsafe-fixes"

@@ -55,9 +55,11 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
                 fix = Fix(f"write {wanted}", (edit,)) if edit is not None else None
             table = "ACT2FN of transformers" if registry is REGISTRIES["transformers"] else _table(registry)
             hint = f"; its name for that is {wanted}" if wanted else ""
-            message = f"{entry.key}: {table} has no {entry.value!r}, so it raises {registry.raises}{hint}"
+            unless = " unless it is registered as a custom object" if registry is REGISTRIES["keras"] else ""
+            message = f"{entry.key}: {table} has no {entry.value!r}, so it raises {registry.raises}{unless}{hint}"
             claimed = registry.flavour(wanted) if wanted else None
-            yield report("GEL101", file, entry, message, "error", fix, claimed=claimed or None)
+            grave = "warning" if unless else "error"
+            yield report("GEL101", file, entry, message, grave, None if unless else fix, claimed=claimed or None)
 
 
 def _looked_up(mapping: Mapping, entry: Entry) -> Registry | None:

@@ -26,7 +26,7 @@ from gelu_lint.model import Entry, FileSummary, Finding, Fix, Project
 from gelu_lint.numerics.flavours import between
 from gelu_lint.roles import is_test
 from gelu_lint.rule import Rule, bad, good, report
-from gelu_lint.settings import DEFINING, Mapping, differs, half, mappings, plainly_erf, rewritten, shared
+from gelu_lint.settings import DEFINING, FILES, Mapping, differs, half, mappings, plainly_erf, rewritten, shared
 
 #: Keys for the activation of a model, and the tanh name that their values are looked up by, "" where that is not known.
 _KEYS = {
@@ -69,7 +69,10 @@ def _tanh(mapping: Mapping, entry: Entry) -> str | None:
         return None
     registry = mapping.registry(entry)
     if registry is not None:
-        return registry.writes.get("tanh", "") if registry.flavour(entry.value) == "erf" else None
+        erf = registry.torch and registry.flavour(entry.value) == "erf"
+        return registry.writes.get("tanh", "") if erf else None
+    if entry.form not in (*FILES, "item"):
+        return None  # who takes it is not known
     if entry.key == "approximate":
         return "tanh" if entry.value == "none" and _is_torch(mapping) else None
     return _KEYS.get(entry.key) if plainly_erf(entry) else None

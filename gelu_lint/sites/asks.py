@@ -214,7 +214,7 @@ def _compared(
         if isinstance(listed, (Tuple, List, Set)):
             texts = [text_of(element.value) for element in listed.elements]
             if all(texts) and texts:
-                return Asked(texts, merges=len(texts) > 1, subject=_subject(left))
+                return Asked(texts, merges=len(texts) > 1, subject=subject_of(left))
         elif text_of(left):
             return _holding(right, text_of(left), around, others)
     found = isinstance(left, Call) and isinstance(left.func, Attribute) and left.func.attr.value == "find"
@@ -239,7 +239,7 @@ def _equals(subject: CSTNode, value: CSTNode, around: str, others: bool) -> Aske
     if head is not None:
         node, sign = head
         return _matching(node, lambda name: name.split(sign)[0] == text, around, others)
-    return Asked((text,), subject=_subject(subject))
+    return Asked((text,), subject=subject_of(subject))
 
 
 def _holding(subject: CSTNode, text: str, around: str, others: bool) -> Asked:
@@ -278,12 +278,12 @@ def _called(test: Call, around: str, others: bool) -> Asked:
 
 def _matching(subject: CSTNode, matches: Callable[[str], bool], around: str, others: bool) -> Asked:
     found = [name for name in NAMES if matches(name)]
-    if not found or not _names_activation(subject, around, others):
+    if not found or not names_activation(subject, around, others):
         return Asked(unclear=True)
-    return Asked(found, merges=True, subject=_subject(subject), listed=False)
+    return Asked(found, merges=True, subject=subject_of(subject), listed=False)
 
 
-def _names_activation(subject: CSTNode, around: str, others: bool) -> bool:
+def names_activation(subject: CSTNode, around: str, others: bool) -> bool:
     """Whether an expression is the name of one activation, rather than a list of them or the name of something else."""
     while isinstance(subject, Call) and isinstance(subject.func, Attribute):
         if subject.func.attr.value not in ("lower", "strip", "casefold", "get"):
@@ -331,7 +331,7 @@ def _head(node: CSTNode) -> tuple[CSTNode, str] | None:
     return (call.func.value, text) if text and isinstance(call.func, Attribute) else None
 
 
-def _subject(node: CSTNode) -> str:
+def subject_of(node: CSTNode) -> str:
     """What is tested, in words: two tests of one thing have the same."""
     while isinstance(node, Call) and isinstance(node.func, Attribute) and node.func.attr.value in ("lower", "strip"):
         node = node.func.value

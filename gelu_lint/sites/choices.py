@@ -206,6 +206,14 @@ class Choices:
         """The sites that a name or attribute stands for, once ``nodes`` has been asked."""
         return self._behind(node, moment, 0) if isinstance(node, (Name, Attribute)) else []
 
+    def within(self, node: CSTNode) -> list[CSTNode]:
+        """The sites in a node, and what stands for some, once ``nodes`` has been asked."""
+        return self._within(node)
+
+    def stands_for(self, node: CSTNode, moment: Moment) -> list[CSTNode]:
+        """The sites that an expression is, or stands for, once ``nodes`` has been asked."""
+        return self._within(node) or self._of_value(node, moment)
+
     def _behind(self, node: CSTNode, moment: Moment, depth: int) -> list[CSTNode]:
         """The sites that a name stands for, where it surely stands for one thing of this file."""
         if depth > _DEPTH:

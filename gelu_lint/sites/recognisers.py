@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gelu_lint.facts.comparing import WORDS
 from gelu_lint.model import Arrival, Context, FileSummary, Site, Swap
 from gelu_lint.reach import Reach
 from gelu_lint.sites.absent import Absences
@@ -14,6 +15,7 @@ from gelu_lint.sites.choices import Choices
 from gelu_lint.sites.defs import Defs
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.exports import Exports
+from gelu_lint.sites.fallbacks import Fallbacks
 from gelu_lint.sites.formulas import Formulas
 from gelu_lint.sites.fused import Fused
 from gelu_lint.sites.gates import Gates
@@ -31,6 +33,10 @@ from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import CSTNode
 from gelu_lint.tree.walk import Walk
 
+if TYPE_CHECKING:
+    from gelu_lint.sites.compares import Compares
+    from gelu_lint.sites.trials import Trials
+
 
 class Recognisers:
     """The recognisers of one file. ``visitors`` are those that must see the tree of a ``text``: in one that is
@@ -44,17 +50,19 @@ class Recognisers:
         self._layers, self._keeps, self._masks = Layers(walk, names), Keeps(walk, names), Masks(walk, names)
         self._fused, self._choices = Fused(walk, names), Choices(walk, names, self._calls, self._formulas)
         self._gates = Gates(walk, names, self._calls, self._formulas, self._choices)
+        self._fallbacks = Fallbacks(walk, names, self._choices)
         self._defs, self._swaps = Defs(walk, names), Swaps(walk, names)
-        self._exports = Exports(walk, names)
-        self._settings = Settings(walk, names)
+        self._exports, self._settings = Exports(walk, names), Settings(walk, names)
+        self._compared, self._tests = _tests(walk, names, text)
         # What builds on other recognisers comes after them, and says nothing where they have found no GELU.
-        some = (self._layers, self._keeps, self._masks, self._exports)
-        rare = tuple(each for each in some if each.concerns(text))
+        seldom = (self._layers, self._keeps, self._masks, self._exports)
+        rare: tuple[Any, ...] = tuple(each for each in seldom if each.concerns(text))
+        rare += tuple(each for each in (self._compared, self._tests) if each is not None)
         self._first: tuple[Any, ...] = (
             *(self._calls, self._absences, self._formulas, self._impostors, self._backwards, self._halves),
             *(self._tails, self._tables, self._fused, self._swaps, *rare),
         )
-        self._second: tuple[Any, ...] = (self._choices, self._gates, self._defs)
+        self._second: tuple[Any, ...] = (self._choices, self._gates, self._defs, self._fallbacks)
         self._found = False
         self.visitors: tuple[Any, ...] = (self._halves,) if unmarked else (*self._first, *self._second, self._settings)
 
@@ -63,7 +71,7 @@ class Recognisers:
         found = [node for visitor in self.visitors if visitor in self._first for node in visitor.nodes()]
         if len(self.visitors) == 1:
             return found
-        self._found = bool(found)
+        self._found = bool(found) or self._fallbacks.concerned()
         found += self._settings.nodes()
         return [*found, *(node for visitor in self._second for node in visitor.nodes())] if self._found else found
 
@@ -88,6 +96,7 @@ class Recognisers:
         chosen = [*zip(nodes, (*called, *written), strict=True)]
         swaps = tuple(self._swaps.swaps(draft, sites))
         taken = found_in(reach.statements, _in_classes(sites, swaps))
+        known = {id(node): site for node, site in chosen}
         return summary._replace(
             sites=sites,
             uses=tuple(use for part in users for use in part.uses(draft)),
@@ -95,6 +104,7 @@ class Recognisers:
             held=(*self._layers.held(draft), *self._keeps.held(draft)),
             masks=tuple(self._masks.masks(draft)),
             choices=tuple(self._choices.choices(draft, chosen)) if self._found else (),
+            fallbacks=tuple(self._fallbacks.fallbacks(draft, chosen)) if self._found else (),
             defs=tuple(self._defs.defs(draft, sites, swaps)) if self._found else (),
             swaps=swaps,
             takers=taken.takers,
@@ -102,6 +112,8 @@ class Recognisers:
             loads=taken.loads,
             exports=tuple(self._exports.exports(draft, sites, reach)),
             entries=tuple(self._settings.entries(draft)) if sites or self._settings.speaks else (),
+            comparisons=tuple(self._compared.comparisons(draft, known)) if self._compared is not None else (),
+            trials=tuple(self._tests.trials(draft, known)) if self._tests is not None else (),
         )
 
     def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
@@ -116,3 +128,17 @@ def _in_classes(sites: Sequence[Site], swaps: Sequence[Swap]) -> list[int]:
     """The rows at which a class may compute a GELU that it has not been asked for by name."""
     known = [site.span.row for site in sites if "." in site.symbol and site.flavour in ("erf", "tanh", "quick")]
     return sorted((*known, *(swap.span.row for swap in swaps if swap.kind == "helper")))
+
+
+def _tests(walk: Walk, names: Names, text: str) -> tuple[Compares | None, Trials | None]:
+    """The recognisers of what tests hold, where a text may hold any: most never need them loaded."""
+    compares = trials = None
+    if any(word in text for word in WORDS):
+        from gelu_lint.sites.compares import Compares
+
+        compares = Compares(walk, names)
+    if "def test" in text:
+        from gelu_lint.sites.trials import Trials
+
+        trials = Trials(walk, names)
+    return compares, trials

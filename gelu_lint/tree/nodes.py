@@ -15,6 +15,9 @@ from libcst import (
     Arg as Arg,
 )
 from libcst import (
+    Assert as Assert,
+)
+from libcst import (
     Assign as Assign,
 )
 from libcst import (
@@ -70,6 +73,9 @@ from libcst import (
 )
 from libcst import (
     Float as Float,
+)
+from libcst import (
+    For as For,
 )
 from libcst import (
     FormattedString as FormattedString,
@@ -147,6 +153,9 @@ from libcst import (
     ParenthesizedWhitespace as ParenthesizedWhitespace,
 )
 from libcst import (
+    Pass as Pass,
+)
+from libcst import (
     Raise as Raise,
 )
 from libcst import (
@@ -160,6 +169,9 @@ from libcst import (
 )
 from libcst import (
     SimpleString as SimpleString,
+)
+from libcst import (
+    Slice as Slice,
 )
 from libcst import (
     Subscript as Subscript,

@@ -91,7 +91,8 @@ class _Reader:
                 elif kind == "ScalarEvent":
                     node, anchor = self._scalar(event), event.anchor
                 elif kind == "AliasEvent":
-                    node, anchor = self._alias(event.anchor, start, end), None
+                    around = any(holder.anchor == event.anchor for holder in holders)
+                    node, anchor = self._alias(event.anchor, around, start, end), None
                 else:
                     if kind == "DocumentStartEvent":
                         self._anchors = {}
@@ -138,12 +139,14 @@ class _Reader:
                 raise Malformed("YAML that merges too many mappings to be read", *span[:2])
         return Node(span, pairs=(*brought.values(), *holder.pairs), flow=holder.flow)
 
-    def _alias(self, name: str, start: int, end: int) -> Node:
+    def _alias(self, name: str, around: bool, start: int, end: int) -> Node:
         """What an alias stands for: a scalar at the place of the alias; a mapping or list is that one."""
         found = self._anchors.get(name)
         span = Span(*self._position(start), *self._position(end))
-        if found is None:  # of something around it
+        if around:
             return Node(span)
+        if found is None:
+            raise Malformed(f"not valid YAML: found undefined alias {name!r}", *span[:2])
         if found.pairs is not None or found.items is not None:
             return found
         return found._replace(span=span, quote="")
