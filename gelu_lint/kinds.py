@@ -19,6 +19,7 @@ _SUFFIXES = {
     ".rst": "other",
 }
 #: What a project says of itself, whatever the suffix.
+_CAPITALS = ("README.md", "README.rst", "README.txt", "Readme.md", "Readme.rst", "ReadMe.md")
 _README = ("readme", "readme.md", "readme.rst", "readme.txt")
 _REQUIREMENTS = re.compile(r"(?:^|/)requirements[^/]*(?:/[^/]*)?\.txt$")
 _DECLARATIONS = ("pyproject.toml", "setup.cfg", "environment.yml", "environment.yaml")
@@ -38,7 +39,7 @@ _GELU = re.compile(rb"gelu(?![a-z])")
 _LARGEST = 512_000
 
 #: What a walk over a directory collects.
-WALKED = (".py", ".json", ".yaml", ".yml", ".toml", ".onnx", *_README[1:], "README.md", "README.rst", "README.txt")
+WALKED = (".py", ".json", ".yaml", ".yml", ".toml", ".onnx", *_README[1:], *_CAPITALS)
 
 #: Kinds whose files are read, other than Python.
 CONFIGS = ("json", "yaml", "toml")
