@@ -100,6 +100,9 @@ _BY_NAME = re.compile(
 #: One of these stands in each statement with a test for a name, or with a look-up that is tried.
 _TESTING = ("== '", '== "', "=='", '=="', "in ('", 'in ("', "in ['", 'in ["', "in {", "startswith(", "except", "case ")
 _TESTED = re.compile(r"\bif \w[\w.]* in \w+\b|[\"'] (?:==|in)|\w(?:==|!=)[\"']")
+_BINDS_TABLE = re.compile(r"[ \t]*(?:self\.)?(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\{|\w*[dD]ict\()")
+_IN = re.compile(r"\bin $")
+_HANDLED = 200  # characters from a look-up that is tried to what is done if it fails
 _IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
 _WARNS = re.compile(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
 _GETS = re.compile(r"(\w+)(\.get\(|\[)")
@@ -456,19 +459,24 @@ class Selection:
 
     def _defaulted(self, cut: Cut, i: int, text: str) -> None:
         """Keep the table that a line looks into with a default, and the lines that look into one that a line binds."""
-        self._tables(cut, i)
-        bound = targets(text) if "{" in text or "dict(" in text else None
-        for name in bound[0] | bound[1] if bound is not None else ():
-            for at in self._all(name):
-                place = self._place(at)
-                if self._text.startswith((".get(", "[", ")"), at + len(name)) and place is not None:
-                    other, j = place
-                    self._keep(other, j, LIGHT)
-                    around = other.lines.parents[j]
-                    if around >= 0 and other.lines.logical[around].word in ("try", "if"):
-                        self._whole(other, around, LIGHT)
-                        for k in other.lines.group(around):
-                            self._whole(other, k, LIGHT)
+        if ".get(" in text or " in " in text:
+            self._tables(cut, i)
+        bound = _BINDS_TABLE.match(text)
+        if bound is None:
+            return
+        name = bound[1]
+        for at in self._all(name):
+            asked = self._text.startswith(".get(", at + len(name))
+            tried = self._text.startswith("[", at + len(name)) and "except" in self._text[at : at + _HANDLED]
+            place = self._place(at) if asked or tried or _IN.search(self._text, max(0, at - 4), at) else None
+            if place is None:
+                continue
+            other, j = place
+            self._keep(other, j, LIGHT)
+            around = other.lines.parents[j]
+            if around >= 0 and other.lines.logical[around].word in ("try", "if"):
+                for k in (around, *other.lines.group(around)):
+                    self._whole(other, k, LIGHT)
 
     def _tables(self, cut: Cut, i: int) -> None:
         """Keep what binds the tables that a line looks into."""
