@@ -27,7 +27,7 @@ FEWER: dict[str, tuple[int, str]] = {  # code: (rows, why there are no 30)
     "GEL040": (0, "no package masks a GELU; 2,358 files that draw masks of other things were looked through"),
     "GEL023": (0, "opt-in; no package hands such a gate to a logarithm or a ratio in a file with a GELU"),
     "GEL031": (4, _RARE),
-    "GEL501": (0, "opt-in; packages bring no README of their project"),
+    "GEL501": (0, "opt-in; packages bring no README of their project, so it speaks of each that has a GELU"),
     "GEL502": (0, "522 READMEs, descriptions and other texts of packages say nothing of a GELU"),
     "GEL401": (0, "no package has a GELU in a file that exports: of 101 files that say an opset two have the word"),
     "GEL402": (0, "no package ships an ONNX file; what torch exports of transformers' activations is read in a test"),
