@@ -45,6 +45,7 @@ class Cut:
         self.given: set[tuple[int, bool]] = set()  # lines whose names have been followed to where they are used
         self.backwards: dict[int, bool] = {}  # by class whether it has a backward
         self.gated: dict[int, bool] = {}  # by function whether its names may be those of a gated unit
+        self.tests: bool | None = None  # whether it may hold a test for the name of something, once that is asked
         self.chosen: set[int] = set()  # classes of which it is kept what they are given
         self.told: set[int] = set()  # headers whose docstring stays
         self.groups: set[int] = set()  # first lines of the groups that stay

@@ -527,7 +527,8 @@ class Entry(NamedTuple):
     group       the mapping that it stands in, by a number: entries of one mapping have the same
     registry    the table that the value is looked up in, "" where that is not known
     model_type  what the mapping says of its model family, or what the class that is called is for
-    owner       the class that the settings are for or that is called: a name as written, "" where nothing says
+    owner       the class that the settings are for or that is called: a name as written, "" where nothing says; of a
+                dict that a call is given, the class that is called
     flow        the mapping is written in braces (in JSON always)
     key_span    where the key stands; ``span`` is where the value stands, quotes included
     quote       the quote around the value, "" for a bare word

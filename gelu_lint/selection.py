@@ -97,9 +97,12 @@ _BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|spl
 _BY_NAME = re.compile(
     r"(?:[=!]=|\bin\b)\s*[\[({]?\s*[\"']|[\"']\s*(?:==|in\b)|startswith|\bcase\b|\bin\s+\w+\s*:|\[|getattr"
 )
+#: One of these stands in each statement with a test for a name, or with a look-up that is tried.
+_TESTING = ("== '", '== "', "=='", '=="', "in ('", 'in ("', "in ['", 'in ["', "in {", "startswith(", "except", "case ")
+_TESTED = re.compile(r"\bif \w[\w.]* in \w+\b|[\"'] (?:==|in)|\w(?:==|!=)[\"']")
 _IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
 _WARNS = re.compile(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
-_GETS = re.compile(r"\w+(?=\.get\()|\w*(?i:act)\w*(?=\[)|\b[A-Z][A-Z_\d]+(?=\[)")
+_GETS = re.compile(r"(\w+)(\.get\(|\[)")
 _IN_ARM = ("if", "elif", "else", "try", "except", "case")
 _TESTS = ("if", "elif", "match", "case", "while")
 _TERNARY = re.compile(r"\bif\b")
@@ -219,12 +222,12 @@ class Selection:
         """Keep the header of a class, and those of the classes of the file that it derives from."""
         self._keep(cut, owner, LIGHT)
         for name in loads(cut.lines.text(owner)) - {cut.lines.defines(owner)}:
-            for at in self._all(name):
-                place = self._place(at)
-                if place is None or place[0].lines.defines(place[1]) != name:
-                    continue
-                if place[0].kept.get(place[1], -1) < LIGHT:
-                    self._bases(*place)
+            at = self._text.find(f"class {name}") if name.isidentifier() else -1
+            place = self._place(at) if at >= 0 else None
+            if place is None or place[0].lines.defines(place[1]) != name:
+                continue
+            if place[0].kept.get(place[1], -1) < LIGHT:
+                self._bases(*place)
 
     def _half(self, at: int) -> None:
         """Keep the line of an offset, which may make code run in half precision."""
@@ -424,6 +427,12 @@ class Selection:
         lines = cut.lines
         if not lines.defines(i):
             self._defaulted(cut, i, text)
+        if cut.tests is None:
+            last = cut.lines.logical[-1].end_row + cut.shift
+            part = self._text[self._rows[cut.shift] : self._ends[last]]
+            cut.tests = any(word in part for word in _TESTING) or _TESTED.search(part) is not None
+        if not cut.tests:
+            return
         at = i
         while at >= 0 and not lines.defines(at):
             around = lines.parents[at]
@@ -464,7 +473,9 @@ class Selection:
     def _tables(self, cut: Cut, i: int) -> None:
         """Keep what binds the tables that a line looks into."""
         lines = cut.lines
-        for name in _GETS.findall(lines.text(i)):
+        text = lines.text(i)
+        found = _GETS.findall(text) if ".get(" in text or "[" in text else ()
+        for name in [name for name, how in found if how != "[" or "act" in name.lower() or name.isupper()]:
             for j in lines.bindings[0].get(name, ()):
                 self._keep(cut, j, LIGHT)
             for at in self._all(name) if lines.scopes[i] >= 0 else ():

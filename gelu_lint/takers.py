@@ -109,13 +109,21 @@ class _Text:
         self._classes: dict[str, Part] = {}
         for part in self._parts:
             if part.kind == "class":
-                self._classes.setdefault(defined(self._of(part)), part)
+                self._classes.setdefault(defined(self._of(part)), self._alone(part))
             elif part.kind == "compound" and "class" in self._of(part):  # if TORCH: class Mlp(nn.Module): …
                 for inner in self._inside(part):
                     self._classes.setdefault(defined(self._of(inner).strip()), inner)
         self._classes.pop("", None)
         self._known: dict[str, _Class] = {}
         self._others: dict[str, bool] = {}
+
+    def _alone(self, part: Part) -> Part:
+        """A statement without the comments and blank rows that follow it."""
+        row = part.end_row
+        ends = self._statements.ends
+        while row > part.row and self._text[ends[row - 1] : ends[row]].lstrip()[:1] in ("", "#"):
+            row -= 1
+        return part._replace(end=ends[row], end_row=row)
 
     def _inside(self, part: Part) -> Iterator[Part]:
         """The classes in a compound statement, those in others aside."""

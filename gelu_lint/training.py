@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gelu_lint.lines import Lines, code
+from gelu_lint.lines import SILENT, Lines
 from gelu_lint.model import Loop, Span
 from gelu_lint.scan import scan
 
@@ -22,6 +22,7 @@ _NEEDLES = (
     ("tensorflow", ("gradient(", "apply_gradients(")),
     ("keras", ("keras", ".fit(")),
     ("lightning", ("Trainer", ".fit(")),
+    ("lightning", ("ightning", "def training_step(")),
     ("transformers", ("Trainer", ".train(")),
 )
 _LOOPS = ("for", "while", "async")
@@ -44,8 +45,8 @@ _OF_TENSORS = re.compile(
 )
 _FIT = re.compile(r"([\w.\]\[]+)\.fit\(")
 _EPOCHS = re.compile(r"\bepochs\s*=|steps_per_epoch|validation_data|callbacks\s*=")
-_TRAIN = re.compile(r"\b(\w*[tT]rainer\w*)\.train\(")
-_TRAINER = re.compile(r"\b(\w*[tT]rainer\w*)\.fit\(")
+_TRAIN = re.compile(r"\b\w*[tT]rainer\w*(?:\(.*\))?\.train\(", re.DOTALL)
+_TRAINER = re.compile(r"\b\w*[tT]rainer\w*(?:\(.*\))?\.fit\(|\bdef training_step\(", re.DOTALL)
 _ALONE = re.compile(r"\s*[rRbBuU]{0,2}(?:\"\"\"|'''|\"|')")
 
 
@@ -69,8 +70,8 @@ def watches(text: str) -> bool:
 
 
 def _code(row: str) -> str:
-    """A line without comments and strings; nothing of one that is but a string."""
-    return "" if _ALONE.match(row) else code(row)
+    """A line without comments and strings; f-strings go as well, since nothing in their fields trains."""
+    return SILENT.sub('""', row)
 
 
 def _uncommented(row: str) -> str:
@@ -133,13 +134,13 @@ def _calling(lines: Lines, callees: set[str], kind: str) -> Iterator[Loop]:
 
 
 def _around(lines: Lines, i: int) -> list[int]:
-    """The headers around a line within its function, innermost first, and that of the function."""
+    """The headers around a line, innermost first, but for those of classes: a closure may stand in a loop."""
     found: list[int] = []
     at = lines.parents[i]
     while at >= 0:
-        found.append(at)
-        if lines.defines(at):
+        if lines.logical[at].word == "class":
             break
+        found.append(at)
         at = lines.parents[at]
     return found
 
@@ -159,9 +160,9 @@ def _fits(lines: Lines, kinds: Sequence[str], text: str) -> Iterator[Loop]:
         row = _code(lines.text(i))
         if "keras" in kinds and ".fit(" in row and ".compile(" in text:
             fit = _FIT.search(row)
-            if fit is not None and _EPOCHS.search(row):
+            if fit is not None and (_EPOCHS.search(row) or "model" in fit[1].lower()):
                 yield _loop(lines, i, "keras")
-        if "lightning" in kinds and "lightning" in text and _TRAINER.search(row):
+        if "lightning" in kinds and "ightning" in text and _TRAINER.search(row):
             yield _loop(lines, i, "lightning")
         if "transformers" in kinds and _from_transformers(text) and _TRAIN.search(row):
             yield _loop(lines, i, "transformers")

@@ -141,7 +141,8 @@ def test_importing_the_package_and_the_cli_loads_neither_torch_nor_libcst() -> N
     assert not loaded & {"torch", "numpy", "libcst", "dataclasses", "pathspec", "yaml", "importlib.metadata"}
 
 
-def test_a_clean_file_never_loads_libcst(tmp_path: Path) -> None:
+def test_a_clean_file_never_loads_libcst(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # away from our own pyproject.toml
     (tmp_path / "clean.py").write_text("import torch\n\nprint(torch.nn.Linear(2, 2))\n")
     loaded = modules_after(check(tmp_path / "clean.py"))
     assert not loaded & {"torch", "libcst", "dataclasses", "pathspec", "yaml", "gelu_lint.rules"}

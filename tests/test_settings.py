@@ -94,7 +94,7 @@ ONE: dict[str, tuple[str, tuple[object, ...]]] = {
     ),
     "part of a call": (
         "from transformers import Gemma3Config\nc = Gemma3Config(text_config=dict(hidden_activation='gelu'))\n",
-        ("item", "hidden_activation", ("text_config",), "gelu", "transformers", "", ""),
+        ("item", "hidden_activation", ("text_config",), "gelu", "transformers", "", "Gemma3Config"),
     ),
     "a call in a call": (
         "from transformers import LlavaConfig, CLIPVisionConfig\n"

@@ -343,7 +343,13 @@ def sources() -> list[Source]:
     paths = sorted(path for name in ("nn", "testing") for path in (root / name).rglob("*.py"))
     data = [path.read_bytes() for path in paths if path.stat().st_size < 400_000]
     data = [text for text in data if re.search(rb"nn\.GELU|F\.gelu", text)]
-    examples = [example.code.encode() for rule in all_rules() if rule.code != "GEL900" for example in rule.examples]
+    examples = [
+        example.code.encode()
+        for rule in all_rules()
+        if rule.code != "GEL900"
+        for example in rule.examples
+        if example.name.endswith(".py")
+    ]
     return [decode("m.py", text) for text in (*data, *examples)]
 
 

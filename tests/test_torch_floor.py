@@ -181,6 +181,21 @@ def test_per_file_ignores_work_at_the_place(tmp_path: Path, capsys: pytest.Captu
     assert found(tmp_path, capsys) == []
 
 
+@pytest.mark.parametrize("comment", ["# gelu-lint: ignore[GEL403] built from source", "# noqa: GEL403"])
+@pytest.mark.parametrize("name", ["pyproject.toml", "requirements.txt", "environment.yml", "setup.py"])
+def test_a_comment_silences_it(name: str, comment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {
+        "pyproject.toml": "[project]\ndependencies = [\n  'torch>=1.8',{}\n]\n",
+        "requirements.txt": "torch>=1.8{}\n",
+        "environment.yml": "dependencies:\n- pytorch>=1.8{}\n",
+        "setup.py": "from setuptools import setup\n\nsetup(install_requires=['torch>=1.8']){}\n",
+    }[name]
+    lay(tmp_path, {name: row.format("")})
+    assert len(found(tmp_path, capsys)) == 1
+    lay(tmp_path, {name: row.format(f"  {comment}")})
+    assert found(tmp_path, capsys) == []
+
+
 def leaves(value: object, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
     if isinstance(value, dict):
         return [leaf for key, inner in value.items() for leaf in leaves(inner, (*path, key))]

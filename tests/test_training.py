@@ -32,6 +32,21 @@ TRAINS = {
     "transformers": ("transformers", 3, "from transformers import Trainer\ntrainer = Trainer(model)\n"
     "trainer.train()\n"),
 }  # fmt: skip
+TRAINS |= {
+    "a closure": (
+        "torch", 2,
+        "def f():\n    for x in data:\n        def closure():\n            loss.backward()\n            return loss\n"
+        "        optimizer.step(closure)\n",
+    ),
+    "a module of lightning": (
+        "lightning", 3,
+        "import lightning as L\nclass M(L.LightningModule):\n    def training_step(self, x, i):\n        return 1\n",
+    ),
+    "on the spot": (
+        "transformers", 2, "from transformers import Trainer\nTrainer(\n    model,\n    args,\n).train()\n"
+    ),
+    "keras by its defaults": ("keras", 3, "import keras\nmodel.compile('adam')\nhistory = model.fit(x, y)\n"),
+}  # fmt: skip
 TRAINS_NOTHING = {
     "inference": "for x in queue:\n    yield net(x)\n",
     "no step": "for x in data:\n    loss.backward()\n",
@@ -40,6 +55,7 @@ TRAINS_NOTHING = {
     "a comment": "for x in data:\n    # loss.backward()\n    optimizer.step()\n",
     "a docstring": "def f():\n    '''\n    for x in data:\n        loss.backward()\n        optimizer.step()\n"
     "    '''\n",
+    "an f-string": "from transformers import Trainer\nwarn(f'{x}'\n    'Call trainer.train() and model.fit()')\n",
     "inputs": "opt = torch.optim.Adam([latents], lr=0.1)\nfor x in range(9):\n    loss.backward()\n    opt.step()\n",
     "sklearn": "from sklearn import x\nmodel.fit(a, b)\n# keras\n",
     "definitions": "class O:\n    def backward(self): pass\n    def step(self): pass\n",
@@ -84,8 +100,10 @@ def test_what_watches(text: str, seen: bool) -> None:
 
 
 MODEL = "import torch.nn.functional as F\n\n\ndef mlp(x, w):\n    return F.gelu(x @ w, approximate='tanh')\n"
-LOOP = "from model import mlp\n\n\ndef train(data, optimizer):\n    for x in data:\n        mlp(x).backward()\n"
-"        optimizer.step()\n"
+LOOP = (
+    "from model import mlp\n\n\ndef train(data, optimizer):\n    for x in data:\n        mlp(x).backward()\n"
+    "        optimizer.step()\n"
+)
 FLOW = "import torch\n\n\ndef test_gelu_gradient_flow():\n    run(torch)\n"
 
 

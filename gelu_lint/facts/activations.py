@@ -14,6 +14,7 @@ class Registry(NamedTuple):
     """One table.
 
     names    what each name is; ``lower`` tells that names are looked up in lower case
+    torch    what it gives computes in PyTorch
     raises   what looking up an unknown name raises, "" where it does not (or where that is not known)
     writes   the name to write for a flavour, where there is one
     """
@@ -23,6 +24,7 @@ class Registry(NamedTuple):
     raises: str
     writes: dict[str, str]
     lower: bool = False
+    torch: bool = True
 
     def flavour(self, name: str) -> str | None:
         """What ``name`` is; "" for what is no flavour, None for a name that the table does not have."""
@@ -97,7 +99,8 @@ REGISTRIES: dict[str, Registry] = {
         "_get_activation_fn in torch/nn/modules/transformer.py of 2.13.0, run", _PLAIN, "RuntimeError", {"erf": "gelu"}
     ),
     "keras": Registry(
-        "activations.get of keras 3.15.1, run", {**_PLAIN, **_SILU, **_others(*_KERAS)}, "ValueError", {"erf": "gelu"}
+        "activations.get of keras 3.15.1, run", {**_PLAIN, **_SILU, **_others(*_KERAS)}, "ValueError", {"erf": "gelu"},
+        torch=False,
     ),
     "timm": Registry(
         "get_act_layer of timm 1.0.31, run",
@@ -143,6 +146,7 @@ REGISTRIES: dict[str, Registry] = {
         {**_PLAIN, "gelu_new": "tanh", "gelu_fast": "tanh", "silu": "silu"},
         "",
         {"erf": "gelu", "tanh": "gelu_new"},
+        torch=False,
     ),
     "paddlenlp": Registry(
         "ACT2FN in paddlenlp/transformers/activations.py",
@@ -150,6 +154,7 @@ REGISTRIES: dict[str, Registry] = {
          "quick_gelu": "quick", **_others("linear", "mish", "relu6", "sigmoid", "tanh")},
         "KeyError",
         {"erf": "gelu", "tanh": "gelu_new", "quick": "quick_gelu"},
+        torch=False,
     ),
     "nanotron": Registry(
         "ACT2FN in nanotron/nn/activations.py, its classes run",

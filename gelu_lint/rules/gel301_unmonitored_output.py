@@ -97,7 +97,7 @@ RULE = Rule(
         bad(_TRAIN.format(""), at="7:5", beside={"setup.py": "from setuptools import setup\n\nsetup()\n"}),
         bad(_JAX, at="16:5", beside={"setup.py": "from setuptools import setup\n\nsetup()\n"}),
         good(
-            _TRAIN.format("        log({'gelu_output_std': F.gelu(net(x)).std()})\n"),
+            _TRAIN.format("        log({'gelu_output_std': net(x).std()})\n"),
             beside={"setup.py": "from setuptools import setup\n\nsetup()\n"},
         ),
         good(_MODEL, beside={"serve.py": "def serve(net, queue):\n    for x in queue:\n        yield net(x)\n"}),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gelu_lint.claims import PLAIN, claim, says_gelu, says_other
-from gelu_lint.facts.comparing import COMPARES, WORDS
+from gelu_lint.facts.comparing import COMPARES
 from gelu_lint.facts.comparing import Compares as Row
 from gelu_lint.facts.table import callables
 from gelu_lint.half import COARSE
@@ -109,11 +109,6 @@ class Compares:
         self._found: list[_Found] = []
         self._says: dict[int, bool] = {}
         self._sites: Mapping[int, Site] = {}
-
-    @staticmethod
-    def concerns(text: str) -> bool:
-        """Whether a text may compare anything up to a tolerance."""
-        return any(word in text for word in WORDS)
 
     def visit_Call(self, node: Call) -> None:
         name = last_name(node.func)

@@ -10,7 +10,6 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import NormalDist
 from typing import Any
 
 from gelu_lint.claims import claim
@@ -672,6 +671,8 @@ class Enactment:
             self.typed = self.typed or fresh
         elif name in _NORMAL or name in _EVEN:
             self.drawn = True
+            from statistics import NormalDist  # few tests draw anything, and it takes longer to load than most of ours
+
             # Evenly spread, in an order that has nothing to do with their size.
             shares = [((7 * i) % _RANDOM + 0.5) / _RANDOM for i in range(_RANDOM)]
             made = Values([NormalDist().inv_cdf(s) for s in shares] if name in _NORMAL else shares)

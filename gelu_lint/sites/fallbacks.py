@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gelu_lint.claims import words
+from gelu_lint.facts.activation_names import NAMES
 from gelu_lint.facts.table import find, others
 from gelu_lint.model import Fallback, Site
 from gelu_lint.sites.asks import names_activation, subject_of
@@ -373,7 +374,7 @@ def _means(name: str, flavour: str) -> bool:
     if flavour == "identity":
         return name in ("identity", "linear", "no")
     if flavour in ("erf", "tanh", "quick"):
-        return "gelu" in name
+        return NAMES.get(name, flavour if "gelu" in name else "") == flavour
     return name in (("silu", "swish") if flavour == "silu" else (flavour.removeprefix("plain_"),))
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gelu_lint.facts.comparing import WORDS
 from gelu_lint.model import Arrival, Context, FileSummary, Site, Swap
 from gelu_lint.reach import Reach
 from gelu_lint.sites.absent import Absences
 from gelu_lint.sites.backwards import Backwards
 from gelu_lint.sites.calls import Calls
 from gelu_lint.sites.choices import Choices
-from gelu_lint.sites.compares import Compares
 from gelu_lint.sites.defs import Defs
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.exports import Exports
@@ -28,11 +28,14 @@ from gelu_lint.sites.settings import Settings
 from gelu_lint.sites.swaps import Swaps
 from gelu_lint.sites.tables import Tables
 from gelu_lint.sites.tails import Tails
-from gelu_lint.sites.trials import Trials
 from gelu_lint.takers import found_in
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import CSTNode
 from gelu_lint.tree.walk import Walk
+
+if TYPE_CHECKING:
+    from gelu_lint.sites.compares import Compares
+    from gelu_lint.sites.trials import Trials
 
 
 class Recognisers:
@@ -50,10 +53,11 @@ class Recognisers:
         self._fallbacks = Fallbacks(walk, names, self._choices)
         self._defs, self._swaps = Defs(walk, names), Swaps(walk, names)
         self._exports, self._settings = Exports(walk, names), Settings(walk, names)
-        self._compares, self._trials = Compares(walk, names), Trials(walk, names)
+        self._compared, self._tests = _tests(walk, names, text)
         # What builds on other recognisers comes after them, and says nothing where they have found no GELU.
-        seldom = (self._layers, self._keeps, self._masks, self._exports, self._compares, self._trials)
-        rare = tuple(each for each in seldom if each.concerns(text))
+        seldom = (self._layers, self._keeps, self._masks, self._exports)
+        rare: tuple[Any, ...] = tuple(each for each in seldom if each.concerns(text))
+        rare += tuple(each for each in (self._compared, self._tests) if each is not None)
         self._first: tuple[Any, ...] = (
             *(self._calls, self._absences, self._formulas, self._impostors, self._backwards, self._halves),
             *(self._tails, self._tables, self._fused, self._swaps, *rare),
@@ -108,8 +112,8 @@ class Recognisers:
             loads=taken.loads,
             exports=tuple(self._exports.exports(draft, sites, reach)),
             entries=tuple(self._settings.entries(draft)) if sites or self._settings.speaks else (),
-            comparisons=tuple(self._compares.comparisons(draft, known)),
-            trials=tuple(self._trials.trials(draft, known)),
+            comparisons=tuple(self._compared.comparisons(draft, known)) if self._compared is not None else (),
+            trials=tuple(self._tests.trials(draft, known)) if self._tests is not None else (),
         )
 
     def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
@@ -124,3 +128,17 @@ def _in_classes(sites: Sequence[Site], swaps: Sequence[Swap]) -> list[int]:
     """The rows at which a class may compute a GELU that it has not been asked for by name."""
     known = [site.span.row for site in sites if "." in site.symbol and site.flavour in ("erf", "tanh", "quick")]
     return sorted((*known, *(swap.span.row for swap in swaps if swap.kind == "helper")))
+
+
+def _tests(walk: Walk, names: Names, text: str) -> tuple[Compares | None, Trials | None]:
+    """The recognisers of what tests hold, where a text may hold any: most never need them loaded."""
+    compares = trials = None
+    if any(word in text for word in WORDS):
+        from gelu_lint.sites.compares import Compares
+
+        compares = Compares(walk, names)
+    if "def test" in text:
+        from gelu_lint.sites.trials import Trials
+
+        trials = Trials(walk, names)
+    return compares, trials

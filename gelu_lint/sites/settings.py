@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from gelu_lint.facts.activation_names import unheard
 from gelu_lint.facts.record import Layer
 from gelu_lint.facts.settings import ACTIVATION_KEYS, CLASS_KEYS, KEYS, tables
-from gelu_lint.facts.table import find_layer
+from gelu_lint.facts.table import find_layer, layers
 from gelu_lint.model import Entry
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
@@ -48,6 +49,12 @@ _DEPTH = 6  # bases of bases, and brackets in brackets, that are followed
 _REGISTRY = {"torch": "torch_encoder", "keras": "keras"}
 
 
+@cache
+def _layers() -> frozenset[str]:
+    """The last names of layers that are given an activation."""
+    return frozenset(name.rpartition(".")[2] for name in layers())
+
+
 class _Pair(NamedTuple):
     key: str
     at: CSTNode
@@ -77,6 +84,8 @@ class Settings:
         self._walk, self._names = walk, names
         self._mappings: dict[int, _Mapping] = {}
         self._single: list[_Mapping] = []  # look-ups, options, defaults of functions
+        self._moments: dict[int, Moment] = {}
+        self._tables: dict[int, str] = {}  # by class the table in which its activations are looked up
         self._groups = 0
         self._read: dict[str, set[str]] = {}  # by key the tables in which its value is looked up
 
@@ -139,7 +148,7 @@ class Settings:
         return (last, _REGISTRY[row.framework], "") if row is not None else None
 
     def _layer(self, node: Call, last: str) -> Layer | None:
-        if not node.args or not last[:1].isupper():
+        if not node.args or last not in _layers():
             return None
         return find_layer(self._names.resolve(node.func, self._walk.moment))
 
@@ -159,7 +168,7 @@ class Settings:
         path, above, shared = self._above(node)
         if above is not None and not registry:
             registry = above.registry
-            owner, family = (above.owner, above.model_type) if shared else (owner, family)
+            owner, family = (above.owner, above.model_type) if shared else (owner or above.owner, family)
         said = {pair.key: text_of(pair.value) for pair in pairs}
         family = said.get("model_type") or family
         if form == "item" and not owner:
@@ -236,18 +245,27 @@ class Settings:
             if isinstance(statement, SimpleStatementLine):
                 pairs += (pair for small in statement.body for pair in _fields(small))
         family = next((text_of(pair.value) for pair in pairs if pair.key == "model_type"), "")
-        moment, bases = self._walk.moment, [base.value for base in node.bases]
-        registry = next(filter(None, (self._of_transformers(base, moment, "Config") for base in bases)), "")
         where = ".".join(filter(None, (symbol(self._walk.path), node.name.value)))
         self._mappings[id(node)] = _Mapping(
-            "field", node, pairs, (), id(node), node.name.value, registry, family, where,
-            self._group(),
-        )  # fmt: skip
+            "field", node, pairs, (), id(node), node.name.value, "", family, where, self._group()
+        )
+        self._moments[id(node)] = self._walk.moment
+
+    def _configures(self, mapping: _Mapping) -> _Mapping:
+        """The mapping of a class with the table in which its activations are looked up."""
+        node = mapping.node
+        if not isinstance(node, ClassDef):
+            return mapping
+        if id(node) not in self._tables:
+            moment = self._moments[id(node)]
+            bases = (self._of_transformers(base.value, moment, "Config") for base in node.bases)
+            self._tables[id(node)] = next(filter(None, bases), "")
+        return mapping._replace(registry=self._tables[id(node)])
 
     def visit_FunctionDef(self, node: FunctionDef) -> None:
         params = node.params
         for param in (*params.posonly_params, *params.params, *params.kwonly_params):
-            if param.default is None:
+            if param.default is None or not _is_text(param.default):
                 continue
             pair = _Pair(param.name.value, param.name, param.default)
             owner = self._class_around() if node.name.value in ("__init__", "__new__") else None
@@ -268,13 +286,13 @@ class Settings:
             return
         pair = _Pair(target.attr.value, target.attr, node.value)
         moment = self._walk.moment
-        if target.value.value == "self":
+        if target.value.value == "self" and _names_gelu(pair):
             scope = class_of(moment.scope)
             owner = next((m for m in self._mappings.values() if self._names.scopes.get(id(m.node)) is scope), None)
-            if owner is not None and owner.registry and scope is not None:
+            if owner is not None and scope is not None and self._configures(owner).registry:
                 self._single.append(owner._replace(pairs=[pair], symbol=symbol(self._walk.path)))
             return
-        made = self._names.single(target.value, moment)
+        made = self._names.single(target.value, moment) if _names_gelu(pair) else None
         if made is not None and isinstance(made.node, Call):
             found = self._made(made.node, last_name(made.node.func))
             if found is not None and found[1] == "transformers" and "onfig" in found[0]:
@@ -292,6 +310,7 @@ class Settings:
         }
         for mapping in (*self._mappings.values(), *self._single):
             if mapping.root in named:
+                mapping = self._configures(mapping)
                 for pair in mapping.pairs:
                     keeps = mapping.form in ("item", "keyword") and pair.key in KEYS
                     if keeps or (pair.key in ACTIVATION_KEYS and _is_text(pair.value)) or _names_gelu(pair):

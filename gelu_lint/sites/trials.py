@@ -53,11 +53,6 @@ class Trials:
         self._walk, self._names = walk, names
         self._found: list[_Found] = []
 
-    @staticmethod
-    def concerns(text: str) -> bool:
-        """Whether a text may hold such a test."""
-        return "def test" in text
-
     def visit_IndentedBlock(self, node: IndentedBlock) -> None:
         function = self._walk.path[-1] if self._walk.path else None
         if not isinstance(function, FunctionDef) or not function.name.value.startswith("test"):
