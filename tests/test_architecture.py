@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,7 +127,8 @@ def test_only_the_edges_touch_files(path: Path) -> None:
 def modules_after(code: str, *flags: str) -> set[str]:
     """Top-level and dotted names in sys.modules after ``code`` ran in a fresh interpreter."""
     script = f"{code}\nimport sys\nsys.stderr.write('\\n'.join(sys.modules))"
-    done = subprocess.run([sys.executable, *flags, "-c", script], capture_output=True, text=True, check=True)
+    command = [sys.executable, *flags, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tempfile.gettempdir())
     return set(done.stderr.split("\n"))
 
 
