@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from gelu_lint.claims import claim, says_gelu
 from gelu_lint.facts.activations import ELSEWHERE, REGISTRIES, Registry
+from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.model import Edit, Entry, FileSummary, Span, Value
 from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, apart, between
 
@@ -19,6 +21,7 @@ DEFINING = ("default", "field", "option")
 FILES = ("json", "yaml", "toml")
 #: Keys that configurations of transformers have, and few others.
 _HF_KEYS = ("hidden_act", "hidden_activation", "activation_function")
+_ACTIVATION = re.compile(r"(?:\w+_)?(?:act|activation|afn)(?:_fn|_func|_function|_layer)?")
 _GELUS = ("erf", "tanh", "quick")
 
 _ON = (True, "true", "True", "yes", "on")
@@ -144,6 +147,11 @@ def _registry_of(entry: Entry) -> str:
     if layer is None or entry.key not in [name for name, _ in layer.options]:
         return ""
     return {"torch": "torch_encoder", "keras": "keras"}.get(layer.framework, "")
+
+
+def names_activation(entry: Entry) -> bool:
+    """Whether an entry holds the name of an activation, by its key: ``projector_type`` holds that of a projector."""
+    return entry.form == "lookup" or entry.key in ACTIVATION_KEYS or _ACTIVATION.fullmatch(entry.key) is not None
 
 
 def is_gelu(flavour: str) -> bool:

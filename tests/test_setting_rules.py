@@ -169,6 +169,7 @@ PYTHON = "from transformers import {0}\n\n\ndef build():\n    return {0}(\n     
         ("Gemma3Config", 'text_config={"hidden_activation": "gelu"}', ["GEL105:7"]),
         ("CLIPConfig", 'text_config=dict(hidden_act="quick_gelu")', []),
         ("AutoConfig", 'hidden_act="gelu"', []),
+        ("BertConfig", 'projector_type="downsample_mlp_gelu"', []),
         ("GPT2Config", 'encoder=GPT2Config(activation_function="gelu")', ["GEL105:7"]),
     ],
 )

@@ -32,6 +32,7 @@ from gelu_lint.settings import (
     is_gelu,
     mappings,
     meant,
+    names_activation,
     names_gelu,
     plain,
     rewritten,
@@ -65,6 +66,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
 
 def _looked_up(mapping: Mapping, entry: Entry) -> Registry | None:
     """The table in which the value of an entry is surely looked up."""
+    if not names_activation(entry):
+        return None
     if entry.registry == "keras" and entry.form in DEFINING:
         return None  # Keras takes names that are registered, and who registers them splits them, too
     if entry.registry or mapping.family is None:
