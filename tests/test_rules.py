@@ -304,6 +304,8 @@ def test_holds_inside_a_block(rule: Rule, example: Example, head: str) -> None:
     """Imports stay where they are; the rest is indented under ``head``."""
     if example.beside and head.startswith(("class", "def")):
         pytest.skip("other files import what it defines")
+    if rule.code == "GEL301" and head.startswith("for"):
+        pytest.skip("it reports the outermost loop that trains, which is then this one")
     lines, first = example.code.splitlines(), first_statement(example)
     body = [f"    {line}" if line else "" for line in lines[first:]]
     moved = [f"{int(row) + 1}:{int(column) + 4}" for row, column in (place.split(":") for place in example.at)]

@@ -98,7 +98,8 @@ RULE = Rule(
         ),
         good(
             "import torch.nn.functional as F\n\n\ndef act(x, hidden_act):\n    if hidden_act == 'gelu':\n"
-            "        return F.gelu(x, approximate='none')\n    return F.gelu(x, approximate='tanh')\n",
+            "        return F.gelu(x, approximate='none')\n    if hidden_act == 'gelu_new':\n"
+            "        return F.gelu(x, approximate='tanh')\n    raise ValueError(hidden_act)\n",
             options={"approximate": "tanh"},
         ),
         good(
