@@ -8,21 +8,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gelu_lint.dropped import is_fixed, losses
+from gelu_lint.facts.activations import REGISTRIES, Registry
 from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.handwritten import internal
 from gelu_lint.model import Entry, FileSummary, Load, Settings, Site, Span, Taker
 from gelu_lint.roles import is_mock, is_reference, is_test, words
+from gelu_lint.settings import FILES, Mapping, mappings, meant
 
-_FORMS = ("json", "yaml", "toml")
 _GELUS = ("erf", "tanh", "quick")
-#: What names of activations mean: those that are no GELU to anybody, and those of GELUs that say which one they are.
-_MEANS = {
-    "gelu_new": "tanh", "gelu_fast": "tanh", "gelu_pytorch_tanh": "tanh", "gelu_python_tanh": "tanh",
-    "gelu_tanh": "tanh", "gelu_python": "erf", "gelu_erf": "erf", "gelu_exact": "erf", "quick_gelu": "quick",
-    "silu": "silu", "swish": "silu", "relu": "relu",
-}  # fmt: skip
-#: What the others mean in transformers.
-_IN_TRANSFORMERS = {"gelu": "erf", "gelu_accurate": "tanh"}
+_TRANSFORMERS = REGISTRIES["transformers"]
 #: Words of keys, classes and families that name a part of a model.
 _SIDES = frozenset(("text", "vision", "visual", "image", "audio", "speech", "video", "qformer", "language"))
 _PARTS = _SIDES | frozenset(
@@ -142,11 +136,17 @@ def _places(file: FileSummary, load: Load) -> Iterator[str]:
 
 
 def _in_file(config: FileSummary, links: _Links) -> Iterator[Clash]:
-    every = [entry for entry in config.entries if entry.form in _FORMS and entry.key in ACTIVATION_KEYS]
+    every = [entry for entry in config.entries if entry.form in FILES and entry.key in ACTIVATION_KEYS]
+    tables = {
+        entry.span: mapping.registry(entry) or (_TRANSFORMERS if _is_pretrained(mapping) else None)
+        for mapping in mappings(config)
+        for entry in mapping.entries
+    }
+    told: set[Span] = set()
     for entry in every:
-        if not isinstance(entry.value, str):
+        if not isinstance(entry.value, str) or entry.span in told:  # of YAML, several mappings may share it
             continue
-        wanted = _meaning(entry.value, _is_pretrained(config, entry), entry.registry)
+        wanted = _meaning(entry.value, tables.get(entry.span))
         if not wanted:
             continue
         for file, taker, link, only in _configured(config, entry, every, links):
@@ -158,6 +158,7 @@ def _in_file(config: FileSummary, links: _Links) -> Iterator[Clash]:
             near = [(owner, site) for owner, site in found.sites if _fits(entry, owner, taker, link)]
             if near:
                 owner, site = near[0]
+                told.add(entry.span)
                 yield Clash(
                     file, owner, site, entry.key, entry.value, min(wanted), link, config=config, entry=entry,
                     span=entry.span,
@@ -240,10 +241,9 @@ def _fits(entry: Entry, owner: Taker, taker: Taker, link: str) -> bool:
     return bool(qualified) or (owner is taker and not by_family) or _DESIGNED.search(owner.name) is None
 
 
-def _is_pretrained(config: FileSummary, entry: Entry) -> bool:
+def _is_pretrained(mapping: Mapping) -> bool:
     """Whether settings are those of a model of transformers."""
-    beside = {other.key for other in config.entries if other.group == entry.group}
-    return bool(entry.model_type) or not beside.isdisjoint(("architectures", "transformers_version"))
+    return any(entry.model_type or entry.key in ("architectures", "transformers_version") for entry in mapping.entries)
 
 
 def _is_aside(path: str) -> bool:
@@ -252,14 +252,16 @@ def _is_aside(path: str) -> bool:
     return is_test(path) or any(_ASIDE.fullmatch(part) for part in path.split("/")[:-1])
 
 
-def _meaning(value: str, pretrained: bool, registry: str = "") -> frozenset[str]:
-    """The flavours that a name of an activation may mean; none where that is not known."""
-    name = value.strip().lower()
-    if name in _MEANS:
-        return frozenset((_MEANS[name],))
-    if (pretrained or registry == "transformers") and name in _IN_TRANSFORMERS:
-        return frozenset((_IN_TRANSFORMERS[name],))
-    return frozenset(("erf", "tanh")) if name == "gelu" else frozenset()
+def _meaning(value: str, registry: Registry | None) -> frozenset[str]:
+    """The flavours that a name of an activation may mean, in a table or in any; none where that is not known."""
+    name = value.strip()
+    if registry is not None:
+        found = {registry.flavour(name) or ""}
+    else:
+        found = {known for table in REGISTRIES.values() if (known := table.flavour(name.lower())) is not None}
+    if not found and len(meant(name)) == 1:
+        found = {*meant(name)}
+    return frozenset(found) if "" not in found else frozenset()
 
 
 # What classes compute
@@ -327,10 +329,10 @@ def _by_default(file: FileSummary) -> Iterator[Clash]:
             continue
         sides, parts = words(taker.name) & _SIDES, words(taker.name)
         defaults = [d for d in settings.defaults if (words(d.key) & _PARTS) - _USUAL <= parts]
-        meant = {_meaning(default.value, settings.pretrained) for default in defaults}
-        if len(meant) != 1 or not sides <= words(f"{settings.name} {settings.model_type}"):
+        said = {_meaning(default.value, _TRANSFORMERS if settings.pretrained else None) for default in defaults}
+        if len(said) != 1 or not sides <= words(f"{settings.name} {settings.model_type}"):
             continue
-        wanted, default = next(iter(meant)), defaults[0]
+        wanted, default = next(iter(said)), defaults[0]
         qualified = (words(default.key) & _PARTS) - _USUAL
         if not wanted or found.flavour in wanted or (_DESIGNED.search(taker.name) and not qualified):
             continue

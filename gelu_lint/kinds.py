@@ -19,6 +19,7 @@ _SUFFIXES = {
     ".rst": "other",
 }
 #: What a project says of itself, whatever the suffix.
+_CAPITALS = ("README.md", "README.rst", "README.txt", "Readme.md", "Readme.rst", "ReadMe.md")
 _README = ("readme", "readme.md", "readme.rst", "readme.txt")
 _REQUIREMENTS = re.compile(r"(?:^|/)requirements[^/]*(?:/[^/]*)?\.txt$")
 _DECLARATIONS = ("pyproject.toml", "setup.cfg", "environment.yml", "environment.yaml")
@@ -26,16 +27,19 @@ _DECLARATIONS = ("pyproject.toml", "setup.cfg", "environment.yml", "environment.
 #: JSON, YAML and TOML files that configure no model, by name or by the end of it.
 _NO_CONFIG = (
     *("package.json", "package-lock.json", "composer.json", "tsconfig.json", "tokenizer.json", "vocab.json"),
+    *("tokenizer_config.json", "preprocessor_config.json", "generation_config.json", "docker-compose.yml"),
     *("added_tokens.json", "special_tokens_map.json", ".index.json", ".schema.json", ".pre-commit-config.yaml"),
     *("poetry.toml", "cargo.toml", "pnpm-lock.yaml", "mkdocs.yml", "_toctree.yml"),
 )
 #: Operators of ONNX that a GELU has one of.
 _OPERATORS = (b"Gelu", b"Erf", b"Tanh", b"Sigmoid", b"Exp")
+#: GELU as a word of a name or value: translations are full of others, such as the Dutch for luck and sound.
+_GELU = re.compile(rb"gelu(?![a-z])")
 #: Bytes from which on a file of settings is data rather than a configuration: it is passed over.
 _LARGEST = 512_000
 
 #: What a walk over a directory collects.
-WALKED = (".py", ".json", ".yaml", ".yml", ".toml", ".onnx", *_README[1:], "README.md", "README.rst", "README.txt")
+WALKED = (".py", ".json", ".yaml", ".yml", ".toml", ".onnx", *_README[1:], *_CAPITALS)
 
 #: Kinds whose files are read, other than Python.
 CONFIGS = ("json", "yaml", "toml")
@@ -71,4 +75,6 @@ def matters(path: str, data: bytes) -> bool:
 
 def _is_config(lowered: bytes) -> bool:
     """Whether settings name a GELU, or a model whose family may want one."""
-    return b"gelu" in lowered or ((b"model_type" in lowered and b"activation" in lowered) or b"hidden_act" in lowered)
+    if b"hidden_act" in lowered or (b"model_type" in lowered and b"activation" in lowered):
+        return True
+    return b"gelu" in lowered and _GELU.search(lowered) is not None

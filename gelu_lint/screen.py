@@ -9,8 +9,6 @@ import functools
 import re
 from keyword import kwlist, softkwlist
 
-from gelu_lint.facts.activation_names import unheard
-
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -207,6 +205,8 @@ def _sets(rows: _Rows, data: bytes, lowered: bytes, at: int, said: bytes, above:
     key = option[1].decode("latin-1") if option is not None else ""
     if option is None and rows.looked_up.search(above) is None:
         return False
+    from gelu_lint.facts.activation_names import unheard
+
     if unheard(key, data[at : at + len(said)].decode("latin-1")):
         return True
     if said != b"gelu" and key.endswith("activation") and _layered(lowered):

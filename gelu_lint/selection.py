@@ -140,6 +140,8 @@ class Selection:
         self._cuts: dict[int, Cut] = {}
         self._faint: dict[int, set[str]] = {}  # functions and classes that only hold a name
         self._followed: set[tuple[int, int, str, int]] = set()
+        self._told_of: dict[tuple[int, int, str], int] = {}  # how often lines that bind a name were asked about it
+        self._products: dict[tuple[int, int, str], bool] = {}  # whether a name of a scope holds a product
         self._wanted: dict[str, int] = {}
         self._aliases: set[tuple[int, int, str]] = set()
         self._given: set[str] = set()  # the names among them
@@ -516,19 +518,29 @@ class Selection:
         of_class = inner >= 0 and lines.logical[inner].word == "class"
         for name in bound[1] | (bound[0] if of_class else set()):
             for owner in lines.enclosing(i, classes=True):
-                below = lines.below(owner) if self._gated(cut, owner) else range(0)
-                rows = [j for j in lines.mentions(name) if j in below and j != i] if below else []
-                self._called(cut, name, rows, ".")
+                self._called(cut, name, self._others(cut, owner, name, i), ".")
         for name in bound[0] if not of_class else ():
             if inner >= 0:
-                below = lines.below(inner) if self._gated(cut, inner) else range(0)
-                rows = [j for j in lines.mentions(name) if j in below and j != i] if below else []
-                self._called(cut, name, rows, "")
-            elif not _needle_in(name):
+                self._called(cut, name, self._others(cut, inner, name, i), "")
+            elif not _needle_in(name) and (0, -1, "=" + name, -1) not in self._followed:
+                self._followed.add((0, -1, "=" + name, -1))
                 for found in self._all(name):
                     place = self._place(found)
                     if place is not None and place[0].lines.scopes[place[1]] >= 0:
                         self._called(place[0], name, [place[1]], "")
+
+    def _others(self, cut: Cut, owner: int, name: str, i: int) -> Sequence[int]:
+        """The lines of a gated unit, other than line ``i``, that mention a name that this line binds.
+
+        Asked for a third line that binds it there is nothing new: all of them have been told.
+        """
+        lines = cut.lines
+        key = (id(cut), owner, name)
+        self._told_of[key] = self._told_of.get(key, 0) + 1
+        if self._told_of[key] > 2 or not self._gated(cut, owner):
+            return ()
+        below = lines.below(owner)
+        return [j for j in lines.mentions(name) if j in below and j != i]
 
     def _arms_of(self, cut: Cut, owner: int) -> None:
         """Keep the lines in which branches choose a function or class that holds a GELU."""
@@ -599,8 +611,11 @@ class Selection:
             self._keep(cut, i, FULL)
             return
         for name in _OF_NAME.findall(text) if scope >= 0 else ():
-            here = [j for j in lines.bindings[0].get(name, ()) if lines.scopes[j] == scope]
-            if any(_PRODUCT.search(code(lines.text(j))) for j in here):
+            key = (id(cut), scope, name)
+            if key not in self._products:
+                here = [j for j in lines.bindings[0].get(name, ()) if lines.scopes[j] == scope]
+                self._products[key] = any(_PRODUCT.search(code(lines.text(j))) for j in here)
+            if self._products[key]:
                 self._keep(cut, i, FULL)
 
     def _gated(self, cut: Cut, scope: int) -> bool:

@@ -161,17 +161,29 @@ def plainly_erf(entry: Entry) -> bool:
     return entry.value in ("gelu", "gelu_python", "gelu_erf", "gelu_exact")
 
 
-def half(file: FileSummary) -> Entry | None:
-    """The first entry of a file that makes training run in fp16."""
+def switches(file: FileSummary) -> list[Entry]:
+    """The entries of a file that make training run in fp16."""
+    found = []
     for entry in file.entries:
         if not entry.literal or entry.form == "prose":
             continue
         enabled = entry.key == "enabled" and bool(entry.path) and entry.path[-1] in _SWITCHES
-        if (entry.key in _SWITCHES or enabled) and entry.value in _ON and type(entry.value) is not int:
-            return entry
-        if entry.key in _PRECISIONS and entry.value in _HALF and type(entry.value) is not bool:
-            return entry
-    return None
+        on = (entry.key in _SWITCHES or enabled) and entry.value in _ON and type(entry.value) is not int
+        if on or (entry.key in _PRECISIONS and entry.value in _HALF and type(entry.value) is not bool):
+            found.append(entry)
+    return found
+
+
+def half(file: FileSummary, entry: Entry) -> Entry | None:
+    """What makes the training that an entry is a setting of run in fp16: beside it if there is such, else in its file.
+
+    In Python that is the dict, or call, that it is a part of.
+    """
+    found = switches(file)
+    if entry.form not in FILES:
+        found = [switch for switch in found if switch.statement == entry.statement]
+    beside = [switch for switch in found if switch.group == entry.group]
+    return next(iter((*beside, *found)), None)
 
 
 def size(old: str, new: str) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,7 +127,8 @@ def test_only_the_edges_touch_files(path: Path) -> None:
 def modules_after(code: str, *flags: str) -> set[str]:
     """Top-level and dotted names in sys.modules after ``code`` ran in a fresh interpreter."""
     script = f"{code}\nimport sys\nsys.stderr.write('\\n'.join(sys.modules))"
-    done = subprocess.run([sys.executable, *flags, "-c", script], capture_output=True, text=True, check=True)
+    command = [sys.executable, *flags, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tempfile.gettempdir())
     return set(done.stderr.split("\n"))
 
 
@@ -139,7 +141,8 @@ def test_importing_the_package_and_the_cli_loads_neither_torch_nor_libcst() -> N
     assert not loaded & {"torch", "numpy", "libcst", "dataclasses", "pathspec", "yaml", "importlib.metadata"}
 
 
-def test_a_clean_file_never_loads_libcst(tmp_path: Path) -> None:
+def test_a_clean_file_never_loads_libcst(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # away from our own pyproject.toml
     (tmp_path / "clean.py").write_text("import torch\n\nprint(torch.nn.Linear(2, 2))\n")
     loaded = modules_after(check(tmp_path / "clean.py"))
     assert not loaded & {"torch", "libcst", "dataclasses", "pathspec", "yaml", "gelu_lint.rules"}

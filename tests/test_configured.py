@@ -140,6 +140,25 @@ LINKED: dict[str, tuple[dict[str, str], tuple[str, int]]] = {
         {"c.json": settings(name="PocketNet", activation="gelu_tanh"), "net.py": block(taken='width, activation="gelu"')},
         ("c.json", 3),
     ),
+    "YAML that is loaded": (
+        {
+            "configs/train.yaml": "train: {steps: 10}\nmodel:\n  width: 128\n  activation: gelu_pytorch_tanh\n",
+            "pocket/net.py": "import yaml\n" + block()
+            + '\n\ndef build(path="configs/train.yaml"):\n    cfg = yaml.safe_load(open(path))\n'
+            '    return PocketNet(cfg["model"]["width"])\n',
+        },
+        ("configs/train.yaml", 4),
+    ),
+    "YAML of Hydra": (
+        {
+            "conf/train.yaml": "net:\n  _target_: kit.net.PocketNet\n  activation: quick_gelu\n",
+            "kit/net.py": block(), "run.py": "import hydra\n",
+        },
+        ("conf/train.yaml", 3),
+    ),
+    "TOML": (
+        {"net.toml": '[model]\nname = "PocketNet"\nactivation = "gelu_tanh"\n', "net.py": block()}, ("net.toml", 3),
+    ),
     "loaded beside the file": (
         {
             "kit/net.json": settings(activation="gelu_new"),

@@ -212,3 +212,24 @@ def test_a_target_may_be_given_its_arguments_in_other_ways() -> None:
 def test_gemma_1_says_which_releases_compute_erf() -> None:
     (found,) = judge(summarise(from_text("a.json", '{"model_type": "gemma", "hidden_act": "gelu"}')), Project(), CODES)
     assert "4.38 and 4.48 to 5.17 compute erf" in found.message
+
+
+def test_a_target_that_is_told_erf_is_judged_like_a_name() -> None:
+    text = "act:\n  _target_: torch.nn.GELU\n  approximate: none\nprecision: 16-mixed\n"
+    assert said(text, "a.yaml") == ["GEL106:3"]
+    assert mended(text, "a.yaml") == text.replace("none", "tanh")
+    assert said(text.replace("torch.nn.GELU", "lab.Norm"), "a.yaml") == []
+
+
+def test_in_python_a_switch_counts_in_its_own_dict_or_call() -> None:
+    text = 'A = {"activation": "gelu", "fp16": True}\nB = {"activation": "gelu", "fp16": False}\n'
+    assert said(text, "model.py") == ["GEL106:1"]
+
+
+def test_defaults_of_functions_of_keras_are_not_judged() -> None:
+    text = (
+        "import keras\n\n\ndef convert(model, activation='gelu/app'):\n    return keras.activations.get(activation)\n"
+        "\n\nlayer = keras.layers.Dense(4, activation='gelu_new')\n"
+    )
+    assert said(text, "model.py") == ["GEL101:8"]
+    assert mended(text, "model.py") == text

@@ -55,6 +55,7 @@ TRAINS_NOTHING = {
     "a comment": "for x in data:\n    # loss.backward()\n    optimizer.step()\n",
     "a docstring": "def f():\n    '''\n    for x in data:\n        loss.backward()\n        optimizer.step()\n"
     "    '''\n",
+    "an f-string": "from transformers import Trainer\nwarn(f'{x}'\n    'Call trainer.train() and model.fit()')\n",
     "inputs": "opt = torch.optim.Adam([latents], lr=0.1)\nfor x in range(9):\n    loss.backward()\n    opt.step()\n",
     "sklearn": "from sklearn import x\nmodel.fit(a, b)\n# keras\n",
     "definitions": "class O:\n    def backward(self): pass\n    def step(self): pass\n",

@@ -13,6 +13,7 @@ CODES = [rule.code for rule in all_rules()]
 FILES = sorted((Path(__file__).parent / "verdicts").glob("*.jsonl"))
 KEYS = ["package", "file", "line", "code", "verdict", "why"]
 _RARE = "all that 559 packages and 282 public excerpts have"
+_NO_SETTINGS = "none in 488 settings files with such words, nor in the Python of 559 packages: few ship settings"
 FEWER: dict[str, tuple[int, str]] = {  # code: (rows, why there are no 30)
     "GEL014": (28, _RARE),
     "GEL016": (14, _RARE),
@@ -29,7 +30,13 @@ FEWER: dict[str, tuple[int, str]] = {  # code: (rows, why there are no 30)
     "GEL040": (0, "no package masks a GELU; 2,358 files that draw masks of other things were looked through"),
     "GEL023": (0, "opt-in; no package hands such a gate to a logarithm or a ratio in a file with a GELU"),
     "GEL031": (4, _RARE),
-    "GEL501": (0, "opt-in; packages bring no README of their project"),
+    "GEL101": (1, "none other in 488 settings files with such words, nor in the Python of 559 packages"),
+    "GEL103": (0, _NO_SETTINGS),
+    "GEL104": (0, _NO_SETTINGS),
+    "GEL105": (0, _NO_SETTINGS),
+    "GEL106": (2, "all in 488 settings files with such words, and in the Python of 559 packages"),
+    "GEL107": (0, _NO_SETTINGS),
+    "GEL501": (0, "opt-in; packages bring no README of their project, so it speaks of each that has a GELU"),
     "GEL502": (0, "522 READMEs, descriptions and other texts of packages say nothing of a GELU"),
     "GEL401": (0, "no package has a GELU in a file that exports: of 101 files that say an opset two have the word"),
     "GEL402": (0, "no package ships an ONNX file; what torch exports of transformers' activations is read in a test"),

@@ -25,7 +25,7 @@ FLAVOURS = (
 )
 
 #: Other activations: where one stands beside a GELU, more than one function is spoken of.
-OTHERS = (
+ACTIVATIONS = (
     *(r"(?:leaky\s?|squared\s)?re-?lu6?", r"[sce]?elu", "mish", "softmax", "softplus", "silu", "swish"),
     *(r"(?:swi|re|si)?glu", r"sigmoid(?!\s*\(|[\s-]approx)", r"linear activation"),
 )

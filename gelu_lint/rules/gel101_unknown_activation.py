@@ -25,6 +25,7 @@ from gelu_lint.model import Entry, FileSummary, Finding, Fix, Project
 from gelu_lint.roles import is_test
 from gelu_lint.rule import Rule, bad, good, report
 from gelu_lint.settings import (
+    DEFINING,
     FILES,
     Mapping,
     half,
@@ -50,7 +51,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
                 continue  # that it raises may be what is tested
             wanted = _wanted(mapping, entry, registry, project)
             fix = None
-            if wanted and not shared(file, entry) and not (registry.flavour(wanted) == "erf" and half(file)):
+            if wanted and not shared(file, entry) and not (registry.flavour(wanted) == "erf" and half(file, entry)):
                 edit = rewritten(entry, wanted)
                 fix = Fix(f"write {wanted}", (edit,)) if edit is not None else None
             table = "ACT2FN of transformers" if registry is REGISTRIES["transformers"] else _table(registry)
@@ -64,9 +65,11 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
 
 def _looked_up(mapping: Mapping, entry: Entry) -> Registry | None:
     """The table in which the value of an entry is surely looked up."""
+    if entry.registry == "keras" and entry.form in DEFINING:
+        return None  # Keras takes names that are registered, and who registers them splits them, too
     if entry.registry or mapping.family is None:
         return mapping.registry(entry)
-    if entry.form in ("default", "field") or entry.key not in mapping.family.keys:
+    if entry.form in DEFINING or entry.key not in mapping.family.keys:
         return None
     return mapping.registry(entry)
 

@@ -14,12 +14,12 @@ configure, and reports those of different flavours. Settings configure a class
 - that takes an object of a class of settings: the defaults of the class that its parameter is annotated with, or of
   the only one that the file defines or imports from its package.
 
-Names of activations mean what they do in `transformers`; a plain `gelu` does so only for models of that library, and
-elsewhere may be erf or tanh. The GELUs of a class and of the classes of its file that it is made of count if all are
-of one flavour, and nothing there asks the settings for an activation. Tests, references, docs and archives, keys of
-another part of a model (`vision_config` and a class for text), heads and poolers with a GELU by design do not. That
-settings want no GELU at all, such as `silu`, is reported where they are surely those of the class, and no other
-activation stands in it.
+Names of activations mean what they do in the table that looks them up, which for models of `transformers` is known,
+and elsewhere what all tables of libraries agree on: a plain `gelu` may then be erf or tanh. The GELUs of a class and
+of the classes of its file that it is made of count if all are of one flavour, and nothing there asks the settings for
+an activation. Tests, references, docs and archives, keys of another part of a model (`vision_config` and a class for
+text), heads and poolers with a GELU by design do not. That settings want no GELU at all, such as `silu`, is reported
+where they are surely those of the class, and no other activation stands in it.
 
 The finding sits at the value in the file of settings, or at the GELU where a class of settings has the other one by
 default.

@@ -88,7 +88,7 @@ def _fix(file: FileSummary, mapping: Mapping, entry: Entry, value: str, gap: flo
     weights = family.weights
     if weights is not None and value != weights.flavour:
         return None
-    if (project.policy and value != project.policy) or (value == "erf" and half(file) is not None):
+    if (project.policy and value != project.policy) or (value == "erf" and half(file, entry) is not None):
         return None
     edit = renamed(entry, family.main)
     return Fix(f"rename it to {family.main}", (edit,), delta=gap) if edit is not None else None

@@ -42,6 +42,8 @@ def across(files: Sequence[FileSummary], project: Project) -> Iterator[Finding]:
         return
     path = next((path for name, path in project.anchors if name == "README"), "")
     readme = next((file for file in files if file.path == path), None)
+    if path and readme is None:
+        return  # excluded, or not to be read: what it says is not known
     said = stated(readme)
     if any(entry.flavour for entry in said):
         return

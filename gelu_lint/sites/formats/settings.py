@@ -12,6 +12,7 @@ from gelu_lint.source import Source
 
 #: A longer string is a text, not the name of an activation.
 _LONGEST = 200
+_GELU = re.compile(r"gelu(?![a-z])")
 _OURS = re.compile(r"(?<![a-z])gelu(?![a-z])|hidden_act")
 _TEMPLATE = ("{{", "{%")
 
@@ -97,4 +98,4 @@ def _text(node: Node | None) -> str:
 
 
 def _names_gelu(value: Value) -> bool:
-    return isinstance(value, str) and len(value) <= _LONGEST and "gelu" in value.lower()
+    return isinstance(value, str) and len(value) <= _LONGEST and _GELU.search(value.lower()) is not None

@@ -49,7 +49,7 @@ _NEGATED = re.compile(
     rf"(?P<what>tanh(?:[\s-]{prose.APPROXIMATION})?|{prose.APPROXIMATION}|erf|exact|quick)\b",
     re.IGNORECASE,
 )
-_OTHERS = re.compile(rf"\b{_any(prose.OTHERS)}\b|\btanh\s+(?:activation|output|head)", re.IGNORECASE)
+_OTHERS = re.compile(rf"\b{_any(prose.ACTIVATIONS)}\b|\btanh\s+(?:activation|output|head)", re.IGNORECASE)
 _LABEL = re.compile(
     rf"\s*:?(?P<label>(?:[\w./-]+\s+){{0,4}}?\(?{_any(prose.LABELS)}\b\)?(?:\s*\([^()]{{0,40}}\))?)"
     r"\s*(?P<sign>:|：|=|→|->|—|–|\s-\s|\t|$)\s*",
