@@ -146,6 +146,7 @@ QUIET = {
     "another table": "SIZES = {'a': 1}\n\n\ndef f(key):\n    return SIZES.get(key, nn.GELU)\n",
     "nothing else": "def f(act):\n    if act == 'gelu':\n        return nn.GELU()\n",
     "a function that looks it up": "def f(act):\n    return nn.GELU() if act == 'gelu' else getattr(F, act)\n",
+    "a gate": "def f(act):\n    return GEGLU() if act == 'geglu' else nn.GELU()\n",
     "prefixes": "def f(act):\n    return nn.GELU() if act.startswith('gelu') else nn.Identity()\n",
 }
 

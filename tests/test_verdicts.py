@@ -44,6 +44,7 @@ FEWER: dict[str, tuple[int, str]] = {  # code: (rows, why there are no 30)
         0,
         "packages as installed declare nothing; given a floor of 1.8, the first use in 30 was read: all torch's",
     ),
+    "GEL108": (26, _RARE),
     "GEL102": (
         0,
         "none in 299 packages; 22 GELUs of another flavour than the default of a class of settings are by design",

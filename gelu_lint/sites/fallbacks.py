@@ -76,6 +76,8 @@ _KNOWN = frozenset(
         *("celu", "glu", "gelu_tanh", "gelu_fast", "gelu_pytorch_tanh", "relu2", "squared_relu", "crelu", "identity"),
     )
 )
+#: Those that say how a block is built, rather than which function it applies.
+_GATED = frozenset(("geglu", "swiglu", "reglu", "glu"))
 _WARNS = frozenset(
     ("warn", "warning", "warn_once", "warning_once", "error", "info", "print", "log", "debug", "exception")
 )
@@ -289,7 +291,7 @@ class Fallbacks:
         if len(asked) < len(tests) or not asked or len({subject_of(test.subject) for test in asked}) > 1:
             return
         names = [name for test in asked for name in test.names]
-        if form in ("branch", "ternary", "match") and not any(_plain(name) in _KNOWN for name in names):
+        if form in ("branch", "ternary", "match") and not any(_plain(name) in _KNOWN - _GATED for name in names):
             return
         around = next((a.name.value for a in reversed(path) if isinstance(a, (FunctionDef, ClassDef))), "")
         several = len({_plain(name) for name in names} & _KNOWN) > 1

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from gelu_lint.claims import words
 from gelu_lint.facts.activation_names import unheard
 from gelu_lint.facts.record import Layer
 from gelu_lint.facts.settings import ACTIVATION_KEYS, CLASS_KEYS, KEYS, tables
@@ -37,8 +38,8 @@ from gelu_lint.tree.nodes import (
 )
 from gelu_lint.tree.walk import Moment, Walk
 
-#: What a key is called that may hold the name of an activation, whatever the library.
-_ACTIVATION = re.compile(r"act|proj|nonlin")
+#: Words of keys that hold the name of an activation.
+_ACTIVATION = frozenset(("act", "acts", "activ", "activation", "activations", "nonlinearity", "nonlin", "actfn"))
 #: What stands beside the name of an activation and may make it wrong.
 _BESIDE = re.compile(r"fp16|float16|precision")
 #: Calls that make a mapping, or settings, of their keywords.
@@ -87,7 +88,9 @@ class Settings:
         self._moments: dict[int, Moment] = {}
         self._tables: dict[int, str] = {}  # by class the table in which its activations are looked up
         self._groups = 0
-        self._read: dict[str, set[str]] = {}  # by key the tables in which its value is looked up
+        # By key the tables in which its value is looked up; in a function, by that function's scope, or anywhere (0).
+        self._read: dict[tuple[int, str], set[str]] = {}
+        self._scopes: dict[int, int] = {}  # by default of a parameter the scope of its function
 
     # Calls and dicts
 
@@ -111,9 +114,8 @@ class Settings:
                 if position is not None and len(node.args) > position and node.args[position].keyword is None:
                     pairs.append(_Pair(key, node.args[position].value, node.args[position].value))
             for pair in pairs if made[1] else ():
-                key = "" if _is_text(pair.value) else _key_of(pair.value)
-                if key and pair.key in ACTIVATION_KEYS:
-                    self._read.setdefault(key, set()).add(made[1])
+                if not _is_text(pair.value) and pair.key in ACTIVATION_KEYS:
+                    self._reads(pair.value, made[1])
             self._add(node, pairs, "item" if last in _DICTS else "keyword", *made)
 
     def visit_Dict(self, node: Dict) -> None:
@@ -214,9 +216,17 @@ class Settings:
             if registry:
                 self._put("lookup", table, _Pair(last_name(table), table, value), registry=registry)
             return
-        key = _key_of(value)
-        if key:
-            self._read.setdefault(key, set()).add(registry)
+        self._reads(value, registry)
+
+    def _reads(self, value: CSTNode, registry: str) -> None:
+        """A table looks up what ``value`` is: a name counts in its function, what is read of an object everywhere."""
+        key, scope = _key_of(value), self._walk.scope
+        if isinstance(value, Name):
+            while scope.parent is not None and key not in scope.bindings:
+                scope = scope.parent
+            self._read.setdefault((id(scope), key), set()).add(registry)
+        elif key:
+            self._read.setdefault((0, key), set()).add(registry)
 
     def _put(self, form: str, node: CSTNode, pair: _Pair, owner: str = "", registry: str = "") -> None:
         where = symbol(self._walk.path)
@@ -268,6 +278,7 @@ class Settings:
             if param.default is None or not _is_text(param.default):
                 continue
             pair = _Pair(param.name.value, param.name, param.default)
+            self._scopes[id(param.default)] = id(self._names.scopes[id(node)])
             owner = self._class_around() if node.name.value in ("__init__", "__new__") else None
             if owner is not None:
                 where = f"{owner.symbol}.{node.name.value}"
@@ -334,6 +345,14 @@ class Settings:
             if _names_gelu(pair)
         )
 
+    def _reader(self, mapping: _Mapping, pair: _Pair) -> str:
+        """The one table in which this file looks up the value of a key; "" where there is none or more than one."""
+        scope = self._scopes.get(id(pair.value), 0)
+        tables = set(self._read.get((scope, pair.key), ()))
+        if mapping.owner or not scope:
+            tables |= self._read.get((0, pair.key), set())
+        return next(iter(tables)) if len(tables) == 1 else ""
+
     def entries(self, draft: Draft) -> Iterator[Entry]:
         """The entries, in source order."""
         found = ((mapping, pair, draft.span(pair.at)) for mapping, pair in self._found)
@@ -342,9 +361,8 @@ class Settings:
             known, value = literal(pair.value)
             registry = mapping.registry
             if not registry and unheard(pair.key, text_of(pair.value)):
-                tables = self._read.get(pair.key, set())
-                registry = next(iter(tables)) if len(tables) == 1 else ""
-            if pair.key not in ACTIVATION_KEYS and not _names_gelu(pair):
+                registry = self._reader(mapping, pair)
+            if not _may_name(pair.key) and mapping.form != "lookup":
                 registry = ""
             group = groups.setdefault(mapping.group, len(groups) + 1)
             quote = pair.value.quote if isinstance(pair.value, SimpleString) else ""
@@ -359,9 +377,14 @@ def _is_text(node: CSTNode) -> bool:
     return isinstance(node, SimpleString)
 
 
+def _may_name(key: str) -> bool:
+    """Whether what is called so may hold the name of an activation, whatever the library."""
+    return key in ACTIVATION_KEYS or not _ACTIVATION.isdisjoint(words(key))
+
+
 def _names_gelu(pair: _Pair) -> bool:
     value = text_of(pair.value).lower()
-    return ("gelu" in value or "geglu" in value) and _ACTIVATION.search(pair.key.lower()) is not None
+    return ("gelu" in value or "geglu" in value) and (_may_name(pair.key) or pair.key in tables())
 
 
 def _counts_beside(mapping: _Mapping, pair: _Pair) -> bool:
