@@ -63,7 +63,7 @@ IMPOSTORS = [
     "        self.act = nn.GELU('none') if use_gelu else nn.SiLU()\n", []),
     ("def act(x, gelu):\n    return F.gelu(x, approximate='none') if gelu else F.silu(x)\n", []),
     ("def gelu(x, act):\n    if act == 'silu':\n        return F.silu(x)\n"
-    "    return F.gelu(x, approximate='none')\n", []),
+    "    return F.gelu(x, approximate='none')\n", ["GEL108"]),
     ("def gelu_block(x, silu=F.silu):\n    return F.gelu(silu(x), approximate='none')\n", []),
     ("def pre_gelu(x):\n    return F.relu(x)\n", []),
     ("def test_gelu(x):\n    gelu = F.silu\n    return gelu(x)\n", []),
