@@ -29,9 +29,6 @@ _BOUND = re.compile(r"(?<![.\w])([A-Za-z_]\w*)\b(?=\s*(?:[,):\];\#]|$|=(?!=)|in\
 _NAMED = re.compile(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
 _TEMPLATE = re.compile(r"\{%-?\s*\w+")
 
-#: Words without one of which a file neither trains anything nor watches what its GELUs give.
-_TRAINING = ("backward(", "apply_", ".update(", ".fit(", "rain", "gelu_output_std", "GeluMonitor")
-
 #: Kinds of uses that no fix is written for.
 _NO_FIX = ("key", "fused", "gate", "slowpath", "trusts")
 
@@ -70,10 +67,6 @@ def summarise(source: Source, *, complete: bool = False, arrivals: Sequence[Arri
         joins=scanned.joins,
         faults=tuple(faults),
     )
-    if any(word in text for word in _TRAINING):
-        from gelu_lint.training import loops, watches
-
-        summary = summary._replace(loops=loops(text), watched=watches(text))
     if not bones.text.strip():
         return summary
     read = _parsed(summary, bones, source, arrivals)

@@ -20,7 +20,6 @@ from gelu_lint.screen import passes
 from gelu_lint.source import Unreadable, decode, read_bytes
 from gelu_lint.statements import statements_of
 from gelu_lint.takers import settings_in
-from gelu_lint.training import loops, trains, watches
 
 #: Projects of so many files are searched for those that hand a model to a function of another file.
 _SMALL = 300
@@ -169,8 +168,10 @@ class _Files:
         found = settings_in(source.text, source.rows, wanted)
         return found._replace(path=path) if found is not None else None
 
-    def trained(self, name: str) -> FileSummary | None:
-        """What a file trains and watches, None where it does neither."""
+    def trained(self, name: str, summary: FileSummary | None) -> FileSummary | None:
+        """``summary`` of a file with what it trains and watches, None where it does neither."""
+        from gelu_lint.training import trains, with_training
+
         data = self._bytes(name)
         if not trains(data):
             return None
@@ -178,7 +179,7 @@ class _Files:
             source = decode(self.paths[name], data)
         except Unreadable:
             return None
-        return FileSummary(source.path, loops=loops(source.text), watched=watches(source.text))
+        return with_training(summary or FileSummary(source.path), source.text)
 
     def reach(self, name: str) -> Reach | None:
         """What the code of a file may run, None where it is no text."""
@@ -194,7 +195,7 @@ class _Whole:
 
     def __init__(self, files: _Files, results: Mapping[str, Done]) -> None:
         self._files, self._tasks, self._results = files, files.tasks, results
-        self._read: dict[str, FileSummary] = {}  # what files that passed no screen show, where a rule asks for it
+        self._asked: Mapping[str, FileSummary] = {}  # what files show of training, where a rule asks for it
         self._summaries = {
             path: files.settled(path, done.summary)
             for path in self._tasks
@@ -211,12 +212,14 @@ class _Whole:
         evidence = {path: (led.get(path, ()), extra.get(path, ())) for path in sorted(wanted)}
         first = {path: self._results[path].outcome for path in evidence if path in self._results}
         work = functools.partial(again, evidence, first)
+        outcomes = {path: done.outcome for path, done in self._results.items()}
         for task, done in read([self._files.task(path) for path in evidence], jobs, work, cache):
             if cache is not None and led.get(task.path):
                 cache.put_led(task, led_key(led[task.path]), done)
+            outcomes[task.path] = done.outcome
             yield task.path, done
-        for path in self._read.keys() - self._results.keys():
-            yield path, Done(None, summary=self._read[path])
+        for path, summary in self._asked.items():
+            yield path, Done(outcomes.get(path), summary=summary)
 
     def _said(self) -> Mapping[str, list[Finding]]:
         """What rules say of the project as a whole, by file."""
@@ -229,10 +232,10 @@ class _Whole:
             if not any(rule.code in codes_for(self._tasks[path]) for path in self._summaries):
                 continue
             if rule.loops:
-                self._read.update(self._training)
+                self._asked = self._training
             seen = [
                 summary if rule.code in codes_for(self._tasks[path]) else _evidence(summary)
-                for path, summary in sorted({**(self._training if rule.loops else {}), **self._summaries}.items())
+                for path, summary in sorted({**self._summaries, **(self._training if rule.loops else {})}.items())
             ]
             for finding in rule.across(seen, project) if rule.across is not None else ():
                 if rule.code in codes_for(self._files.task(finding.path)):
@@ -243,9 +246,9 @@ class _Whole:
 
     @functools.cached_property
     def _training(self) -> Mapping[str, FileSummary]:
-        """The files without a GELU that train something, or watch what one gives."""
-        others = {path: name for name, path in self._files.paths.items() if path not in self._summaries}
-        found = {path: self._files.trained(name) for path, name in others.items()}
+        """The files that train something, or watch what a GELU gives."""
+        names = {path: name for name, path in self._files.paths.items()}
+        found = {path: self._files.trained(name, self._summaries.get(path)) for path, name in names.items()}
         return {path: summary for path, summary in found.items() if summary is not None}
 
     def _led(self) -> Mapping[str, tuple[Arrival, ...]]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gelu_lint.lines import SILENT, Lines
-from gelu_lint.model import Loop, Span
+from gelu_lint.model import FileSummary, Loop, Span
 from gelu_lint.scan import scan
 
 #: What names the spread of a GELU's output, and the monitor that writes it.
@@ -58,6 +58,11 @@ def trains(data: bytes) -> bool:
 
 def _kinds(text: str) -> list[str]:
     return list(dict.fromkeys(kind for kind, needles in _NEEDLES if all(needle in text for needle in needles)))
+
+
+def with_training(summary: FileSummary, text: str) -> FileSummary:
+    """``summary`` with what the text of its file trains, and whether it watches what GELUs give."""
+    return summary._replace(loops=loops(text), watched=watches(text))
 
 
 def watches(text: str) -> bool:

@@ -26,6 +26,7 @@ from gelu_lint.rule import Example, Rule
 from gelu_lint.source import Source
 from gelu_lint.source import decode as decode_bytes
 from gelu_lint.takers import settings_in
+from gelu_lint.training import with_training
 
 RULES = all_rules()
 CODES = enabled(("GEL",), (), ())
@@ -90,7 +91,7 @@ def beside(code: str, example: Example) -> tuple[tuple[Arrival, ...], list[Findi
         return (), None
     files = {example.name: code, **dict(example.beside)}
     modules = Modules(files)
-    summaries = {name: summarise(decode(name, text)) for name, text in files.items()}
+    summaries = {name: with_training(summarise(decode(name, text)), text) for name, text in files.items()}
     summaries = {
         name: settled(
             name, summary, modules, lambda home, wanted: found_settings(home, files[home], wanted), lambda _: ()
