@@ -34,7 +34,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     if internal(file):
         return
     for found in file.fallbacks:
-        quiet = is_test(file.path, found.symbol) or is_reference(found.symbol) or is_mock(found.symbol)
+        quiet = is_test(file.place, found.symbol) or is_reference(found.symbol) or is_mock(found.symbol)
         if quiet or found.told or not (_is_gelu(found.flavour) or any(map(_is_gelu, found.gelus))):
             continue
         name = _falling(found)
