@@ -230,3 +230,18 @@ def test_a_relative_tolerance_says_what_it_hides() -> None:
 def test_hostile_loops_end() -> None:
     deep = "".join(f"{'    ' * (i + 1)}for a{i} in {[0.0] * 60}:\n" for i in range(6))
     facts(f"{FLOW}{deep}{'    ' * 7}F.gelu(torch.tensor(a0))\n    x = 10.0 ** 400\n    x.grad.backward()\n")
+
+
+def test_a_test_in_half_precision_says_nothing_of_the_one_above_it() -> None:
+    """Read in part, a function seems to end where the next one that is kept begins."""
+    text = (
+        "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
+        "def test_jit():\n    m = nn.GELU()\n    s = torch.jit.script(m)\n    x = torch.randn(10)\n"
+        "    assert torch.allclose(m(x), s(x), atol=1e-3)\n\n\n"
+        "def test_half():\n    x = torch.randn(10)\n"
+        "    assert torch.allclose(F.gelu(x), F.gelu(x.half()).float(), atol=1e-3)\n"
+    )
+    source = decode("test_a.py", text.encode())
+    part, whole = (summarise(source, complete=complete).comparisons for complete in (False, True))
+    assert part == whole
+    assert [comparison.span.row for comparison in part] == [10]

@@ -507,7 +507,8 @@ def half_near(function: FunctionDef, draft: Draft) -> bool:
     """Whether a function may compute in less than float32: it says so, or what it names at the top level."""
     whole = draft.whole
     first = draft.span(function.decorators[0] if function.decorators else function).row
-    last = draft.span(function).end_row
+    end = draft.span(function)
+    last = end.end_row - (end.end_column == 0)  # what stands behind it begins there
     starts = (*draft.starts, len(whole))
     own = whole[starts[first - 1] : starts[min(last, len(starts) - 1)]]
     if _COARSE.search(own):
