@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gelu_lint.lines import Lines
 from gelu_lint.scan import MAX_BLOCKS, MAX_BRACKETS, MAX_CHAIN, MAX_ELIFS, scan
 from gelu_lint.skeleton import LONGEST, SMALL, Skeleton, skeleton, whole
 
@@ -502,3 +503,31 @@ def test_what_is_left_of_a_program_is_one_with_its_needles_in_their_rows(text: s
     rows = re.split(r"\r\n|\r|\n", text)
     code = [number for number, row in enumerate(rows, 1) if "F.gelu" in row or "nn.GELU" in row or "F.erf(" in row]
     assert {*code} <= {*found.origin}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "from torch import nn\n" + "x = nn.GELU()\n",
+        "import torch.nn.functional as F\n\n\ndef f(x, gate):\n" + "    x = F.gelu(x) * gate\n",
+        "from torch import nn\n\n\nclass A(nn.Module):\n    def __init__(self, gate):\n        self.act = nn.GELU()\n",
+    ],
+)
+def test_a_name_that_many_lines_bind_is_followed_once(lines: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the lines, about twice the lookups of places: not four times."""
+    counts = []
+    row_of = Lines.row_of
+    for count in (200, 400):
+        head, _, last = lines.rstrip("\n").rpartition("\n")
+        text = f"{head}\n" + f"{last}\n" * count
+        looked: list[int] = []
+
+        def counted(lines: Lines, row: int, looked: list[int] = looked) -> int:
+            looked.append(row)
+            return row_of(lines, row)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Lines, "row_of", counted)
+            skeleton(text, scan(text).rows)
+        counts.append(len(looked))
+    assert 0 < counts[1] < 3 * counts[0]
