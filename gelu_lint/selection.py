@@ -126,6 +126,8 @@ _SWITCH = re.compile(
     rf"liger|signature|dir\(|{devices.ASKS.pattern}",
     re.IGNORECASE,
 )
+#: What puts names into the tables of transformers, or asks them for one: see sites/settings.py.
+_STORES = re.compile(r"\bACT2(?:FN|CLS)(?:\.(?:update|setdefault|__setitem__|register)\(|\s*\|=|\[[^]\n]*\]\s*=)")
 _OF_NAME = re.compile(r"\(\s*([^\W\d]\w*)\s*[,)]")
 
 
@@ -190,6 +192,9 @@ class Selection:
             self._half(at)
         for at in settings(latin):
             self._setting(at)
+        if "ACT2" in self._text:
+            for found in _STORES.finditer(self._text):
+                self._half(found.start())
         self._drain()
         if self._cuts:
             self._imports()

@@ -24,11 +24,6 @@ _HF_KEYS = ("hidden_act", "hidden_activation", "activation_function")
 _ACTIVATION = re.compile(r"(?:\w+_)?(?:act|activation|afn)(?:_fn|_func|_function|_layer)?")
 _GELUS = ("erf", "tanh", "quick")
 
-_ON = (True, "true", "True", "yes", "on")
-_HALF = ("fp16", "float16", "16", "16-mixed", "16-true", "half", 16)
-_SWITCHES = ("fp16", "use_fp16", "fp16_full_eval", "fp16_enabled")
-_PRECISIONS = ("mixed_precision", "precision", "amp_dtype")
-
 
 class Mapping:
     """The entries of one mapping (or call, or class), and the family that they are of.
@@ -167,31 +162,6 @@ def names_gelu(value: Value) -> bool:
 def plainly_erf(entry: Entry) -> bool:
     """Whether a value is the erf GELU in whatever table of PyTorch it is looked up."""
     return entry.value in ("gelu", "gelu_python", "gelu_erf", "gelu_exact")
-
-
-def switches(file: FileSummary) -> list[Entry]:
-    """The entries of a file that make training run in fp16."""
-    found = []
-    for entry in file.entries:
-        if not entry.literal or entry.form == "prose":
-            continue
-        enabled = entry.key == "enabled" and bool(entry.path) and entry.path[-1] in _SWITCHES
-        on = (entry.key in _SWITCHES or enabled) and entry.value in _ON and type(entry.value) is not int
-        if on or (entry.key in _PRECISIONS and entry.value in _HALF and type(entry.value) is not bool):
-            found.append(entry)
-    return found
-
-
-def half(file: FileSummary, entry: Entry) -> Entry | None:
-    """What makes the training that an entry is a setting of run in fp16: beside it if there is such, else in its file.
-
-    In Python that is the dict, or call, that it is a part of.
-    """
-    found = switches(file)
-    if entry.form not in FILES:
-        found = [switch for switch in found if switch.statement == entry.statement]
-    beside = [switch for switch in found if switch.group == entry.group]
-    return next(iter((*beside, *found)), None)
 
 
 def size(old: str, new: str) -> float | None:

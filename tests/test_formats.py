@@ -190,7 +190,7 @@ def test_yaml_constructs_nothing(text: str) -> None:
 
 def test_yaml_of_several_documents_are_kept_apart() -> None:
     summary = summarise(from_text("a.yaml", "hidden_act: gelu\n---\nm:\n  hidden_act: gelu\n"))
-    assert [entry.path for entry in summary.entries] == [("0",), ("1", "m")]
+    assert [entry.path for entry in summary.entries] == [("---0",), ("---1", "m")]
 
 
 def test_an_alias_stands_where_it_is_written_and_merged_pairs_where_they_come_from() -> None:

@@ -91,8 +91,119 @@ def test_switches(switch: str, counts: bool) -> None:
     assert said(f"hidden_act: gelu\n{switch}\n", "train.yaml") == (["GEL106:1"] if counts else [])
 
 
-def test_a_switch_counts_in_all_documents_of_its_file() -> None:
-    assert said("hidden_act: gelu\n---\nfp16: true\n", "train.yaml") == ["GEL106:1"]
+RUN = "{model_type: bert, hidden_act: gelu%s}"
+#: Settings, and the switch that each finding says to count: the nearest, never that of another run.
+NEAREST = {
+    "another document": ("hidden_act: gelu\n---\nfp16: true\n", []),
+    "an earlier document": (f"fp16: true\n---\nmodel: {RUN % ''}\n", []),
+    "its own document": (f"a: 1\n---\nfp16: true\nmodel: {RUN % ''}\n", ["fp16"]),
+    "another item": (f"runs:\n- {RUN % ', fp16: true'}\n- {RUN % ''}\n", ["runs[0].fp16"]),
+    "another item of the root": (f"- {RUN % ', fp16: false'}\n- {RUN % ', fp16: true'}\n", ["[1].fp16"]),
+    "around an item": (f"fp16: true\nruns:\n- {RUN % ''}\n- {RUN % ', bf16: true'}\n", ["fp16"]),
+    "off nearer": (f"fp16: true\nmodel: {RUN % ', fp16: false'}\n", []),
+    "off around": (f"fp16: false\nmodel: {RUN % ''}\ntrainer: {{fp16: true}}\n", []),
+    "on nearer": (f"precision: 32\nmodel: {RUN % ', fp16: true'}\n", ["model.fp16"]),
+    "both beside": (f"fp16: true\nbf16: true\nmodel: {RUN % ''}\n", []),
+    "bf16 by precision": (f"fp16: true\nmixed_precision: bf16\nmodel: {RUN % ''}\n", []),
+    "bf16 is off": (f"fp16: {{enabled: true}}\nbf16: {{enabled: false}}\nmodel: {RUN % ''}\n", ["fp16.enabled"]),
+    "evaluation is not": (f"fp16: true\nfp16_full_eval: false\nmodel: {RUN % ''}\n", ["fp16"]),
+    "beside, deeply": (f"a:\n  model: {RUN % ''}\n  accelerate: {{plugin: {{mixed_precision: fp16}}}}\n",
+                       ["a.accelerate.plugin.mixed_precision"]),
+    "beside, but another model": (f"teacher: {{fp16: true}}\nstudent: {RUN % ''}\n", []),
+    "beside, in disagreement": (f"m: {RUN % ''}\npretraining: {{fp16: true}}\ntraining: {{bf16: true}}\n", []),
+    "a key that is not looked up": ("fp16: true\nactivation: gelu\nact: gelu\nact_layer: gelu\nact_fn: gelu\n", []),
+    "a family's own key": ("fp16: true\nmodel_type: distilbert\nactivation: gelu\n", ["fp16"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NEAREST)
+def test_the_nearest_switch_decides(case: str) -> None:
+    text, switches = NEAREST[case]
+    found = judge(summarise(from_text("train.yaml", text)), Project(), ("GEL106",))
+    assert [finding.message.partition("GELU and ")[2].partition(":")[0] for finding in found] == switches
+
+
+STORES = (
+    'ACT2FN["gelu_x"] = nn.GELU("tanh")',
+    'ACT2CLS["gelu_x"] = nn.GELU',
+    'ACT2FN["a"], ACT2FN["gelu_x"] = a, b',
+    'ACT2FN.update({"gelu_x": nn.GELU("tanh")})',
+    "ACT2FN.update(gelu_x=nn.GELU)",
+    "ACT2FN.update(dict(gelu_x=nn.GELU))",
+    "ACT2FN.update(OURS)",
+    "ACT2FN.update(**OURS)",
+    'ACT2FN |= {"gelu_x": nn.GELU}',
+    'ACT2FN.setdefault("gelu_x", nn.GELU)',
+    "for name in OURS:\n    ACT2FN[name] = OURS[name]",
+)
+USES = 'a = ACT2FN["gelu_x"]\nb = get_activation("gelu_x")\nc = BertConfig(hidden_act="gelu_x")\n\n\n' + (
+    'class TinyConfig(BertConfig):\n    def __init__(self, hidden_act="gelu_x"):\n        pass\n'
+)
+TABLES = (
+    "from torch import nn\nfrom transformers import BertConfig\n"
+    "from transformers.activations import ACT2CLS, ACT2FN, get_activation\n\n"
+)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_name_that_a_file_registers_is_known_there(store: str) -> None:
+    assert len(said(TABLES + USES, "act.py")) == 4
+    assert said(f"{TABLES}{store}\n{USES}", "act.py") == []
+    text = TABLES + store.replace("gelu_x", "gelu_tanh") + "\n"
+    assert mended(text, "act.py") == text
+    if "OURS" not in store and "|=" not in store:
+        assert said(f"{TABLES}{store}\nz = ACT2FN['gelu_y']\n", "act.py") == [f"GEL101:{6 + store.count(chr(10))}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "silent"),
+    [
+        ('if "gelu_x" in ACT2FN:\n    a = ACT2FN["gelu_x"]\n', True),
+        ('if "gelu_x" not in ACT2FN:\n    raise ImportError\na = ACT2FN["gelu_x"]\n', True),
+        ('a = ACT2FN["gelu_x"] if "gelu_x" in ACT2FN.keys() else ACT2FN["gelu"]\n', True),
+        ('if "gelu_y" in ACT2FN:\n    a = ACT2FN["gelu_x"]\n', False),
+        ('if "gelu_x" in others:\n    a = ACT2FN["gelu_x"]\n', False),
+        ('try:\n    a = ACT2FN["gelu_x"]\nexcept KeyError:\n    a = None\n', True),
+        ('try:\n    a = ACT2FN["gelu_x"]\nexcept (OSError, KeyError):\n    a = None\n', True),
+        ('try:\n    a = ACT2FN["gelu_x"]\nexcept:\n    a = None\n', True),
+        ('try:\n    a = ACT2FN["gelu_x"]\nexcept ImportError:\n    a = None\n', False),
+        ('try:\n    a = 1\nexcept KeyError:\n    a = ACT2FN["gelu_x"]\n', False),
+        ('try:\n    def f():\n        return ACT2FN["gelu_x"]\nexcept KeyError:\n    pass\n', False),
+    ],
+)
+def test_a_look_up_that_is_guarded_is_not_judged(text: str, silent: bool) -> None:
+    assert (said(TABLES + text, "act.py") == []) is silent
+
+
+def test_a_target_that_trains_in_fp16_is_not_told_erf() -> None:
+    text = "fp16: true\nact: {_target_: torch.nn.GELU}\n"
+    assert said(text, "a.yaml") == ["GEL107:2"]
+    assert mended(text, "a.yaml") == text
+    tanh = mended(text, "a.yaml", Project(policy="tanh"))
+    assert tanh == text.replace("GELU", "GELU, approximate: tanh") and said(tanh, "a.yaml") == []
+    assert (
+        mended(text.replace("fp16", "bf16"), "a.yaml")
+        == "bf16: true\nact: {_target_: torch.nn.GELU, approximate: none}\n"
+    )
+    other = text.replace("act:", "---\nact:")
+    assert mended(other, "a.yaml") == other.replace("GELU", "GELU, approximate: none")
+
+
+@pytest.mark.parametrize("key", ["aproximate", "approximat", "approximation", "Approximate", "approx", "apporximate"])
+def test_a_misspelled_argument_is_said_and_nothing_is_added_beside_it(key: str) -> None:
+    for name, text in (
+        ("a.yaml", f"act:\n  _target_: torch.nn.GELU\n  {key}: tanh\n"),
+        ("a.json", f'{{"act": {{"_target_": "torch.nn.GELU", "{key}": "tanh"}}}}\n'),
+        ("a.py", f'A = {{"act": {{"_target_": "torch.nn.GELU", "{key}": "tanh"}}, "activation": "gelu"}}\n'),
+    ):
+        found = judge(summarise(from_text(name, text)), Project(), ("GEL107",))
+        assert all(f"is {key} meant" in finding.message for finding in found) and (found or name == "a.py")
+        assert mended(text, name) == text
+
+
+def test_another_argument_is_no_misspelled_one() -> None:
+    text = "act:\n  _target_: torch.nn.GELU\n  alternate: 1\n"
+    assert mended(text, "a.yaml") == text.replace("GELU\n", "GELU\n  approximate: none\n")
 
 
 def test_merged_pairs_are_judged_where_they_stand_and_not_changed_there() -> None:
@@ -223,7 +334,7 @@ def test_a_target_that_is_told_erf_is_judged_like_a_name() -> None:
 
 
 def test_in_python_a_switch_counts_in_its_own_dict_or_call() -> None:
-    text = 'A = {"activation": "gelu", "fp16": True}\nB = {"activation": "gelu", "fp16": False}\n'
+    text = 'A = {"hidden_act": "gelu", "fp16": True}\nB = {"hidden_act": "gelu", "fp16": False}\n'
     assert said(text, "model.py") == ["GEL106:1"]
 
 

@@ -217,6 +217,14 @@ def test_a_name_is_looked_up_in_its_own_function() -> None:
     assert [entry.registry for entry in entries(text)] == [""]
 
 
+def test_what_is_registered_is_seen_in_part_and_in_all() -> None:
+    head = "from transformers import BertConfig\nfrom transformers.activations import ACT2FN\nx = 1\n\n\n"
+    tail = "\n\ndef f():\n    y = 2\n    return BertConfig(hidden_act='gelu_tanh')\n"
+    assert [entry.value for entry in entries(f"{head}def g(names):\n    z = 3\n{tail}")] == ["gelu_tanh"]
+    for store in ("ACT2FN['gelu_tanh'] = names", "ACT2FN.update(names)", "ACT2FN[names] = 1", "ACT2FN |= names"):
+        assert entries(f"{head}def g(names):\n    z = 3\n    {store}\n{tail}") == []
+
+
 SILENT = {
     "a key of something else": "from transformers import AutoConfig\n"
     "c = AutoConfig.from_pretrained(name, projector_type='downsample_mlp_gelu')\n",

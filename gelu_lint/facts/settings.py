@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from functools import cache
 
 #: Keys that hold the name of an activation, in configurations of transformers 5.24.0 and of other libraries.
@@ -45,3 +46,11 @@ def tables() -> dict[str, dict[str, str]]:
         for name in names:
             found.setdefault(name, {}).update((module + name, registry) for module in modules)
     return found
+
+
+def is_nearly_approximate(key: str) -> bool:
+    """Whether a key looks like ``approximate`` misspelled."""
+    low = key.lower()
+    if key == "approximate" or low[:1] != "a" or not 6 <= len(key) <= 14:
+        return False
+    return low.startswith("approx") or SequenceMatcher(None, low, "approximate").ratio() >= 0.8

@@ -22,13 +22,13 @@ from collections.abc import Iterator
 
 from gelu_lint.facts.activations import REGISTRIES, Registry
 from gelu_lint.model import Entry, FileSummary, Finding, Fix, Project
+from gelu_lint.precision import Precision
 from gelu_lint.roles import is_test
 from gelu_lint.rule import Rule, bad, good, report
 from gelu_lint.settings import (
     DEFINING,
     FILES,
     Mapping,
-    half,
     is_gelu,
     mappings,
     meant,
@@ -52,7 +52,11 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
                 continue  # that it raises may be what is tested
             wanted = _wanted(mapping, entry, registry, project)
             fix = None
-            if wanted and not shared(file, entry) and not (registry.flavour(wanted) == "erf" and half(file, entry)):
+            if (
+                wanted
+                and not shared(file, entry)
+                and not (registry.flavour(wanted) == "erf" and Precision(file).half(entry))
+            ):
                 edit = rewritten(entry, wanted)
                 fix = Fix(f"write {wanted}", (edit,)) if edit is not None else None
             table = "ACT2FN of transformers" if registry is REGISTRIES["transformers"] else _table(registry)

@@ -24,11 +24,11 @@ from typing import Any
 
 from gelu_lint.facts.activations import REGISTRIES
 from gelu_lint.model import Entry, FileSummary, Finding, Fix, Project
+from gelu_lint.precision import Precision
 from gelu_lint.rule import Rule, bad, good, report
 from gelu_lint.settings import (
     DEFINING,
     Mapping,
-    half,
     is_gelu,
     mappings,
     names_gelu,
@@ -88,7 +88,7 @@ def _fix(file: FileSummary, mapping: Mapping, entry: Entry, value: str, gap: flo
     weights = family.weights
     if weights is not None and value != weights.flavour:
         return None
-    if (project.policy and value != project.policy) or (value == "erf" and half(file, entry) is not None):
+    if (project.policy and value != project.policy) or (value == "erf" and Precision(file).half(entry) is not None):
         return None
     edit = renamed(entry, family.main)
     return Fix(f"rename it to {family.main}", (edit,), delta=gap) if edit is not None else None

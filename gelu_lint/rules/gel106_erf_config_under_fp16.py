@@ -2,9 +2,11 @@
 
 ## What it does
 Reports, in a file of settings (or dicts and calls of one Python file), an activation that is the erf GELU of PyTorch
-where the same file switches fp16 on: `fp16: true` of the Trainer, `fp16: {enabled: true}` of DeepSpeed,
+where the settings around it switch fp16 on: `fp16: true` of the Trainer, `fp16: {enabled: true}` of DeepSpeed,
 `mixed_precision: fp16` of Accelerate, `precision: 16-mixed` of Lightning. bf16 is fine, and so is a `torch_dtype`,
-which says how weights are stored.
+which says how weights are stored. The nearest switch decides: in the same mapping, in those around it, then in a
+mapping for training beside them; other documents and other items of a list are other runs. An `activation:` of a
+library that is not known is not judged.
 
 ## Why is this bad
 This is a policy: one flavour for all that runs in fp16, as GEL020 asks of code. It is not about accuracy: PyTorch
@@ -24,6 +26,7 @@ from collections.abc import Iterator
 
 from gelu_lint.model import Entry, FileSummary, Finding, Fix, Project
 from gelu_lint.numerics.flavours import between
+from gelu_lint.precision import Precision, place
 from gelu_lint.roles import is_test
 from gelu_lint.rule import Rule, bad, good, report
 from gelu_lint.settings import (
@@ -31,37 +34,32 @@ from gelu_lint.settings import (
     FILES,
     Mapping,
     differs,
-    half,
     mappings,
     plainly_erf,
     rewritten,
     shared,
-    switches,
 )
 
-#: Keys for the activation of a model, and the tanh name that their values are looked up by, "" where that is not known.
-_KEYS = {
-    **dict.fromkeys(("hidden_act", "hidden_activation", "activation_function"), "gelu_pytorch_tanh"),
-    **dict.fromkeys(
-        ("activation", "activation_fn", "act_fn", "act", "act_layer", "mlp_activation", "activation_type"), ""
-    ),
-}
+#: Keys for the activation that the configurations of transformers have, whose values are looked up in ACT2FN.
+_KEYS = ("hidden_act", "hidden_activation", "activation_function")
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
-    if not switches(file) or is_test(file.place):
+    precision = Precision(file)
+    if not precision.matters or is_test(file.place):
         return
     for mapping in mappings(file):
         changed = [entry for entry, _ in mapping.conflicts()]
         for entry in mapping.entries:
             if entry.form == "lookup" or entry in changed or is_test(file.place, entry.symbol):
                 continue
-            tanh, switch = _tanh(mapping, entry), half(file, entry)
+            tanh = _tanh(mapping, entry)
+            switch = precision.half(entry) if tanh is not None else None
             if tanh is None or switch is None:
                 continue
             said = "true" if switch.value is True else switch.value
             message = (
-                f"{entry.key}: {entry.value} is the erf GELU and {'.'.join((*switch.path[-1:], switch.key))}: {said} "
+                f"{entry.key}: {entry.value} is the erf GELU and {place(switch)}: {said} "
                 f"(line {switch.key_span.row}) trains in fp16, for which the release checklist asks for tanh; erf is "
                 "finite and accurate there, and a trained erf model changes by up to 4.7e-4"
             )
@@ -85,7 +83,7 @@ def _tanh(mapping: Mapping, entry: Entry) -> str | None:
         return None  # who takes it is not known
     if entry.key == "approximate":
         return "tanh" if entry.value == "none" and _is_torch(mapping) else None
-    return _KEYS.get(entry.key) if plainly_erf(entry) else None
+    return "gelu_pytorch_tanh" if entry.key in _KEYS and plainly_erf(entry) else None
 
 
 def _is_torch(mapping: Mapping) -> bool:
@@ -146,7 +144,13 @@ RULE = Rule(
             delta=4.73e-4,
             name="train.toml",
         ),
-        bad("model:\n  activation: gelu\ntrainer:\n  precision: 16-mixed\n", at="2:15", name="lightning.yaml"),
+        bad(
+            "layer:\n  _target_: torch.nn.TransformerEncoderLayer\n  activation: gelu\ntrainer: {precision: '16'}\n",
+            at="3:15",
+            name="lightning.yaml",
+        ),
+        good("model:\n  activation: gelu\ntrainer:\n  precision: 16-mixed\n", name="lightning.yaml"),
+        good("runs:\n- {fp16: true}\n- {bf16: true, hidden_act: gelu}\n", name="runs.yaml"),
         good(_YAML.format("gelu_new", "true"), name="train.yaml"),
         good(_YAML.format("gelu", "false") + "  bf16: true\n", name="train.yaml"),
         good(_JSON.format("gelu", '"auto"'), name="train.json"),

@@ -12,17 +12,20 @@ That is erf for PyTorch and tanh for JAX, so the same line means two functions.
 ## Fix safety
 The fix adds the default of today, which changes nothing. Where `[tool.gelu-lint] approximate` is set, it adds that
 flavour, and states the change. Where the declared floor of torch is below 1.12, which has no such argument, there is no
-fix.
+fix; nor is there one that says erf in settings that train in fp16, which GEL106 would report, nor where another key is
+nearly `approximate`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gelu_lint.facts.settings import is_nearly_approximate
 from gelu_lint.facts.table import callables
 from gelu_lint.fixes import can_choose, default_of, why_not
 from gelu_lint.model import Entry, FileSummary, Finding, Fix, Project, Value
 from gelu_lint.numerics.flavours import between
+from gelu_lint.precision import Precision
 from gelu_lint.rule import Rule, bad, good, report
 from gelu_lint.settings import Mapping, added, mappings, shared, spelled
 
@@ -46,8 +49,20 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
                 f"{entry.key}: {entry.value} without {row.keyword} is the {row.flavour} GELU by default: say so"
                 f"{why_not(row, project)}"
             )
+            typo = next((other for other in mapping.entries if is_nearly_approximate(other.key)), None)
+            switch = Precision(file).half(entry) if row.framework == "torch" and flavour == "erf" else None
+            if typo is not None:
+                message += f" (no fix: is {typo.key} meant to be {row.keyword}?)"
+            elif switch is not None:
+                message += f" (no fix: line {switch.key_span.row} trains in fp16, for which GEL106 asks for tanh)"
             fix = None
-            if can_choose(row, project) and not shared(file, entry) and not (inside and mapping.holds(inside)):
+            if (
+                typo is None
+                and switch is None
+                and can_choose(row, project)
+                and not shared(file, entry)
+                and not (inside and mapping.holds(inside))
+            ):
                 fix = _fix(entry, inside, row.keyword, value, between(row.flavour, flavour).size)
             yield report("GEL107", file, entry, message, "info", fix, flavour=row.flavour)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gelu_lint.claims import words
 from gelu_lint.facts.activation_names import unheard
 from gelu_lint.facts.record import Layer
-from gelu_lint.facts.settings import ACTIVATION_KEYS, CLASS_KEYS, KEYS, tables
+from gelu_lint.facts.settings import ACTIVATION_KEYS, CLASS_KEYS, KEYS, is_nearly_approximate, tables
 from gelu_lint.facts.table import find_layer, layers
 from gelu_lint.model import Entry
 from gelu_lint.sites.context import symbol
@@ -22,18 +22,27 @@ from gelu_lint.tree.nodes import (
     AnnAssign,
     Arg,
     Assign,
+    AssignTarget,
     Attribute,
+    AugAssign,
     Call,
     ClassDef,
+    Comparison,
     CSTNode,
+    Del,
     Dict,
     DictElement,
+    Element,
     FunctionDef,
+    In,
+    Lambda,
     List,
     Name,
+    NotIn,
     SimpleStatementLine,
     SimpleString,
     Subscript,
+    Try,
     Tuple,
 )
 from gelu_lint.tree.walk import Moment, Walk
@@ -46,6 +55,9 @@ _BESIDE = re.compile(r"fp16|float16|precision")
 _DICTS = ("dict", "OrderedDict")
 _LOADERS = ("from_pretrained", "for_model", "from_dict")
 _FIELD = ("field", "Field", "ib", "attrib")
+_STORES = ("update", "setdefault", "__setitem__", "register")
+#: What a look-up of an unknown name raises, and what catches that.
+_CAUGHT = frozenset(("", "Exception", "BaseException", "LookupError", "KeyError", "ValueError", "RuntimeError"))
 _DEPTH = 6  # bases of bases, and brackets in brackets, that are followed
 _REGISTRY = {"torch": "torch_encoder", "keras": "keras"}
 
@@ -90,6 +102,8 @@ class Settings:
         self._groups = 0
         # By key the tables in which its value is looked up; in a function, by that function's scope, or anywhere (0).
         self._read: dict[tuple[int, str], set[str]] = {}
+        self._stored: set[str] = set()  # names that the file puts into a table ("" for names that are not written out)
+        self._asked: set[str] = set()  # names that it asks a table for
         self._scopes: dict[int, int] = {}  # by default of a parameter the scope of its function
 
     # Calls and dicts
@@ -100,6 +114,8 @@ class Settings:
             return
         if last == "add_argument":
             self._option(node)
+        elif last in _STORES and isinstance(node.func, Attribute) and self._is_table(node.func.value):
+            self._stores(node)
         elif last in tables() and node.args:
             registry = self._table(node.func)
             if registry is not None:
@@ -130,8 +146,25 @@ class Settings:
         index = getattr(node.slice[0].slice, "value", None) if len(node.slice) == 1 else None
         if index is not None and last_name(node.value) in tables():
             registry = self._table(node.value)
-            if registry is not None:
+            if registry is not None and self._is_stored(node):
+                self._stored.add(text_of(index))
+            elif registry is not None:
                 self._looked_up(node.value, index, registry)
+
+    def visit_Comparison(self, node: Comparison) -> None:
+        """``"gelu_x" in ACT2FN``."""
+        for comparison in node.comparisons:
+            if isinstance(comparison.operator, (In, NotIn)) and unheard("", text_of(node.left)):
+                table = comparison.comparator
+                if isinstance(table, Call) and isinstance(table.func, Attribute):
+                    table = table.func.value  # .keys()
+                if self._is_table(table):
+                    self._asked.add(text_of(node.left))
+
+    def visit_AugAssign(self, node: AugAssign) -> None:
+        """``ACT2FN |= {"gelu_x": …}``."""
+        if self._is_table(node.target):
+            self._stored.update(_keys(node.value))
 
     def _made(self, node: Call, last: str) -> tuple[str, str, str] | None:
         """The class that a call makes or configures, the table that its activation is looked up in, its family."""
@@ -203,6 +236,43 @@ class Settings:
 
     # Tables, options
 
+    def _is_table(self, node: CSTNode) -> bool:
+        return last_name(node) in tables() and self._table(node) is not None
+
+    def _is_stored(self, node: CSTNode) -> bool:
+        """Whether an item of a table is the target of an assignment, or is deleted."""
+        for parent in reversed(self._walk.path):
+            if isinstance(parent, (AnnAssign, AugAssign)):
+                return parent.target is node
+            if isinstance(parent, (AssignTarget, Del)):
+                return True
+            if parent is not node and not isinstance(parent, (Tuple, List, Element)):
+                return False
+        return False
+
+    def _stores(self, node: Call) -> None:
+        """``ACT2FN.update({"gelu_x": …})`` and other calls that put names into a table."""
+        if last_name(node.func) != "update":
+            self._stored.update(text_of(arg.value) for arg in node.args[:1])
+            return
+        for arg in node.args:
+            self._stored.update((arg.keyword.value,) if isinstance(arg.keyword, Name) else _keys(arg.value))
+
+    def _is_tried(self) -> bool:
+        """Whether the current node stands where a failing look-up is caught."""
+        inner: CSTNode | None = None
+        for above in reversed(self._walk.path):
+            if isinstance(above, (FunctionDef, Lambda)):
+                return False
+            if isinstance(above, Try) and inner is above.body:
+                caught = (
+                    last_name(each) if each else "" for handler in above.handlers for each in _types(handler.type)
+                )
+                if not _CAUGHT.isdisjoint(caught):
+                    return True
+            inner = above
+        return False
+
     def _table(self, node: CSTNode) -> str | None:
         """The registry that a table or function is, "" for one of that name that is not known, None if it is none."""
         names = self._names.resolve(node, self._walk.moment)
@@ -213,7 +283,7 @@ class Settings:
 
     def _looked_up(self, table: CSTNode, value: CSTNode, registry: str) -> None:
         if _is_text(value):
-            if registry:
+            if registry and not self._is_tried():
                 self._put("lookup", table, _Pair(last_name(table), table, value), registry=registry)
             return
         self._reads(value, registry)
@@ -323,9 +393,19 @@ class Settings:
             if mapping.root in named:
                 mapping = self._configures(mapping)
                 for pair in mapping.pairs:
-                    keeps = mapping.form in ("item", "keyword") and pair.key in KEYS
+                    if self._may_be_known(text_of(pair.value)):
+                        continue
+                    keeps = mapping.form in ("item", "keyword") and (
+                        pair.key in KEYS or is_nearly_approximate(pair.key)
+                    )
                     if keeps or (pair.key in ACTIVATION_KEYS and _is_text(pair.value)) or _names_gelu(pair):
                         yield mapping, pair
+
+    def _may_be_known(self, name: str) -> bool:
+        """Whether this file makes a table know a name that it did not, or something else by that name."""
+        return bool(name) and (
+            name in self._stored or name in self._asked or ("" in self._stored and unheard("", name))
+        )
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``entries`` needs the places of."""
@@ -371,6 +451,26 @@ class Settings:
                 mapping.model_type, mapping.owner, isinstance(mapping.node, Dict), at, draft.span(pair.value), quote,
                 mapping.symbol, draft.statement(pair.value),
             )  # fmt: skip
+
+
+def _keys(node: CSTNode) -> Iterator[str]:
+    """The keys of a dict, "" for those that are not written out."""
+    if isinstance(node, Dict):
+        yield from (text_of(each.key) if isinstance(each, DictElement) else "" for each in node.elements)
+    elif (
+        isinstance(node, Call) and last_name(node.func) in _DICTS and not any(arg.keyword is None for arg in node.args)
+    ):
+        yield from (arg.keyword.value for arg in node.args if isinstance(arg.keyword, Name))
+    else:
+        yield ""
+
+
+def _types(node: CSTNode | None) -> Iterator[CSTNode | None]:
+    """The exceptions that a handler names."""
+    if isinstance(node, Tuple):
+        yield from (element.value for element in node.elements)
+    else:
+        yield node
 
 
 def _is_text(node: CSTNode) -> bool:

@@ -57,6 +57,9 @@ from libcst import (
     Decorator as Decorator,
 )
 from libcst import (
+    Del as Del,
+)
+from libcst import (
     Dict as Dict,
 )
 from libcst import (
@@ -105,6 +108,9 @@ from libcst import (
     ImportStar as ImportStar,
 )
 from libcst import (
+    In as In,
+)
+from libcst import (
     IndentedBlock as IndentedBlock,
 )
 from libcst import (
@@ -142,6 +148,9 @@ from libcst import (
 )
 from libcst import (
     NamedExpr as NamedExpr,
+)
+from libcst import (
+    NotIn as NotIn,
 )
 from libcst import (
     Or as Or,

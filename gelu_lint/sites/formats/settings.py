@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gelu_lint.facts.settings import CLASS_KEYS, KEYS
+from gelu_lint.facts.settings import CLASS_KEYS, KEYS, is_nearly_approximate
 from gelu_lint.model import Entry, Slot, Span, Value
 from gelu_lint.sites.formats.document import Node, Pair, mappings
 from gelu_lint.source import Source
@@ -30,15 +30,16 @@ def concerns(text: str) -> bool:
 def entries(documents: Sequence[Node], form: str, source: Source) -> Iterator[Entry]:
     """The entries of the documents of one file, in source order; mappings are numbered through them.
 
-    Where there are several documents, a path begins with the number of its document, as in a list.
+    Where there are several documents, a path begins with the number of its document, marked as that by dashes.
     """
     group = 0
     for index, root in enumerate(documents):
-        for path, mapping in mappings(root, (str(index),) if len(documents) > 1 else ()):
+        for path, mapping in mappings(root, (f"---{index}",) if len(documents) > 1 else ()):
             group += 1
             model_type, owner = _text(mapping.get("model_type")), _owner(mapping)
+            ours = any(_names_gelu(pair.node.value) for pair in mapping.pairs or ())
             for pair in mapping.pairs or ():
-                if pair.key in KEYS or _names_gelu(pair.node.value):
+                if pair.key in KEYS or _names_gelu(pair.node.value) or (ours and is_nearly_approximate(pair.key)):
                     slot = _slot(source, form, mapping, pair)
                     yield _entry(form, path, group, model_type, owner, mapping.flow, pair, slot)
 
@@ -59,7 +60,7 @@ def _entry(
         rows = (rows[0], rows[0])
     return Entry(
         form, pair.key, path, node.literal, node.value, "", group, "", model_type, owner, flow,
-        pair.key_span, node.span, node.quote, ".".join((*path, pair.key)), rows, slot,
+        pair.key_span, node.span, node.quote, ".".join((*path, pair.key)).removeprefix("---"), rows, slot,
     )  # fmt: skip
 
 
