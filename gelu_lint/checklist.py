@@ -8,6 +8,7 @@ rules of a layer to judge, it does not apply.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -54,6 +55,7 @@ _TRIAL = "gelu_gradient_flow"
 _IMPLICIT = ("GEL001", "GEL005")
 #: The rule whose fix writes text for people: `checklist --fix` applies it, although it is no local one.
 PROSE = "GEL501"
+_STOP = re.compile(r": |; | \(|, which |, so ")
 _SHORT, _LONG = 20, 110  # characters of a message that are shown
 
 
@@ -87,6 +89,9 @@ def verdicts(
     it was named.
     """
     found = []
+    if any(not is_test(file.place) for file, _ in _Project(files, files).sites):
+        tests = {file.path for file in files if is_test(file.place)}
+        findings = [f for f in findings if f.severity != "info" or f.code not in _IMPLICIT or f.path not in tests]
     for layer in LAYERS:
         if any(_fails(layer, finding) for finding in findings) or layer.main in enabled(""):
             project = _Project([file for file in files if layer.main in enabled(file.path)], files)
@@ -102,16 +107,19 @@ class _Project:
     def __init__(self, files: Sequence[FileSummary], everything: Sequence[FileSummary]) -> None:
         self.files = files
         self.code = Computed(files)
-        self.sites = [
+        sites = [
             (file, site)
             for file in files
             for site in file.sites
             if site.form != "backward" and site.spelling != "graph" and (site.flavour not in OTHERS or site.claimed)
         ]
+        #: Those of tests count where there are no others.
+        self.sites = [(file, site) for file, site in sites if not is_test(file.place)] or sites
         named = [(file, entry) for file in files for entry in file.entries if _names_gelu(entry)]
         self.settings = sorted(named, key=lambda pair: pair[1].form not in CONFIGS)
-        self.said = [(file, entry) for file in files for entry in stated(file) if entry.flavour]
+        self.said = [(file, entry) for file in files for entry in stated(file) if self.code.holds(entry.flavour)]
         self.exports = [(file, export) for file in files for export in file.exports if export.gelus]
+        self.exported = [(file, row) for file in everything for row in file.exported if not is_test(file.place)]
         self.graphs = [(file, site) for file in files for site in file.sites if site.spelling == "graph"]
         self.loops = [(file, loop) for file in files for loop in file.loops if not is_test(file.place, loop.symbol)]
         self.watched = [file for file in everything if file.watched]
@@ -148,7 +156,7 @@ def _failed(layer: Layer, project: _Project, failing: Sequence[Finding], target:
         more = f", and {plural(len(failing) - 1, 'finding')} more" if len(failing) > 1 else ""
         message = f"{_clause(worst)} ({worst.code}), {_place(worst)}{more}"
     span = worst.span
-    return Verdict(layer.name, FAIL, message, worst.path, span.row, span.column, _next(worst, failing, target))
+    return Verdict(layer.name, FAIL, message, worst.path, span.row, span.column, _next(worst, target))
 
 
 def _place(finding: Finding) -> str:
@@ -158,22 +166,21 @@ def _place(finding: Finding) -> str:
 def _clause(finding: Finding) -> str:
     """What a finding says, up to the first stop."""
     text = printable(finding.message)
-    stops = [at for mark in (": ", "; ", " (", ", which ", ", so ") if (at := text.find(mark, _SHORT)) > 0]
-    text = text[: min(stops, default=len(text))]
+    stops = (found.start() for found in _STOP.finditer(text, _SHORT))
+    text = text[: next((at for at in stops if text.count('"', 0, at) % 2 == 0), len(text))]  # none within a quote
     return text if len(text) <= _LONG else text[:_LONG].rsplit(" ", 1)[0] + " …"
 
 
-def _next(worst: Finding, failing: Sequence[Finding], target: str) -> str:
-    """The command that mends a layer, or else explains what is wrong."""
+def _next(worst: Finding, target: str) -> str:
+    """The command that mends the finding that is shown, or else explains what is wrong."""
     below = "" if target == "." else f" {shlex.quote(target)}"
-    fixable = [finding for finding in failing if finding.fix is not None and finding.fix.edits]
-    if any(finding.fix is not None and finding.fix.safe for finding in fixable):
+    fix = worst.fix
+    if fix is not None and fix.edits and fix.safe:
         return f"gelu-lint fix{below}"
-    if any(finding.code == PROSE for finding in fixable):
+    if fix is not None and fix.edits and worst.code == PROSE:
         return f"gelu-lint checklist --fix{below}"
-    same = next((finding for finding in fixable if finding.fix is not None and finding.fix.delta == 0), None)
-    if same is not None:
-        return f"gelu-lint fix --select {same.code} --unsafe-fixes{below}"
+    if fix is not None and fix.edits and fix.delta == 0:
+        return f"gelu-lint fix --select {worst.code} --unsafe-fixes{below}"
     return f"gelu-lint explain {worst.code}"
 
 
@@ -234,6 +241,10 @@ def _deployment(project: _Project) -> Verdict:
         file, site = project.graphs[0]
         agrees = _SO_DOES if site.flavour == project.code.flavour else ""
         return _at("deployment", f"{printable(file.path)} computes {label(site.flavour)}{agrees}", file, site.span)
+    if project.exported:
+        file, row = project.exported[0]
+        message = f"{printable(file.path)}:{row} exports a model, and which GELUs are in it is not known"
+        return _at("deployment", message, file, Span(row, 0, row, 0))._replace(state=ABSENT)
     return Verdict("deployment", ABSENT, "nothing is exported here")
 
 
@@ -260,7 +271,7 @@ _PASSED = {
 # -------------------------------------------------------------------------------------------------- as printed
 
 _MARKS = {PASS: ("✔", "+", "32"), FAIL: ("✘", "x", "31"), ABSENT: ("–", "-", "2")}
-_WIDEST = 90  # a longer sentence does not push the commands to the right
+_COLUMN = 100  # commands stand below one another as far as this; a longer sentence does not push them to the right
 
 
 def render(found: Sequence[Verdict], output: str, colour: bool, ascii_only: bool) -> Iterator[str]:
@@ -269,7 +280,8 @@ def render(found: Sequence[Verdict], output: str, colour: bool, ascii_only: bool
         yield json.dumps([_row(verdict) for verdict in found], indent=2)
         return
     names = max(len(verdict.layer) for verdict in found)
-    width = max((len(v.message) for v in found if v.next and len(v.message) <= _WIDEST), default=0)
+    widest = _COLUMN - names - 7
+    width = max((len(v.message) for v in found if v.next and len(v.message) <= widest), default=0)
     for verdict in found:
         mark, plain, sequence = _MARKS[verdict.state]
         shown = plain if ascii_only else mark

@@ -38,6 +38,10 @@ class Computed:
         flavours = {site.flavour for _, site in self.sites}
         return flavours.pop() if len(flavours) == 1 and flavours <= set(DISPLAY) else ""
 
+    def holds(self, flavour: str) -> bool:
+        """Whether some of it computes a flavour, or may."""
+        return any(site.flavour in (flavour, "unknown") for _, site in self.sites)
+
     @property
     def first(self) -> tuple[FileSummary, Site]:
         """The first site."""
@@ -58,3 +62,8 @@ class Computed:
 def stated(readme: FileSummary | None) -> tuple[Entry, ...]:
     """What a README says of the GELU of its project."""
     return tuple(entry for entry in readme.entries if entry.form == "prose") if readme is not None else ()
+
+
+def mentioned(readme: FileSummary) -> tuple[Entry, ...]:
+    """What a README may say of another activation, or of the GELU without being sure."""
+    return tuple(entry for entry in readme.entries if entry.form == "mention")

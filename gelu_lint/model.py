@@ -520,8 +520,9 @@ class Entry(NamedTuple):
     """A key of some settings that has to do with an activation or with half precision, and its value.
 
     form        json, yaml or toml; in Python keyword (of a call), default (of a parameter), field (of a class), item
-                (of a dict), option (of argparse) or lookup (in the table that ``key`` names); or prose (``key`` is the
-                heading above a statement)
+                (of a dict), option (of argparse) or lookup (in the table that ``key`` names); in a README prose (a
+                statement, ``key`` is the heading above it) or mention (words that name another activation, or one that
+                no statement is sure of)
     path        the keys (and places in lists, from 0) that lead to the mapping it stands in, outermost first
     value       its value, where that is a literal (``literal``)
     flavour     what a statement in prose says that the GELU is, "" where it says GELU and no more, and elsewhere
@@ -558,11 +559,12 @@ class Entry(NamedTuple):
 class Section(NamedTuple):
     """A section of a README that is about the architecture, or (without a ``title``) all of the README.
 
-    ``slot`` is where a paragraph can be added to it, ``rows`` are those of its heading (of the first, for all of it).
+    ``slot`` is where a statement can be added to it, with a heading where there is none, and None where it would not be
+    read as one (behind a fence that is never closed); ``rows`` are those of its heading (of the first, for all of it).
     """
 
     title: str
-    slot: Slot
+    slot: Slot | None
     rows: tuple[int, int]
 
 
@@ -695,6 +697,7 @@ class FileSummary(NamedTuple):
     newline    the line end that most rows have
     joins      ranges of rows that flake8 reads as one line when it looks for a noqa
     watched    code of it names the spread of a GELU's output: gelu_output_std, or the monitor of this package
+    exported   rows of statements that export to ONNX, told from the text alone, where training was asked for
     inner      its path from the root of its project, with slashes; "" where that is not known
     """
 
@@ -725,6 +728,7 @@ class FileSummary(NamedTuple):
     trials: tuple[Trial, ...] = ()
     loops: tuple[Loop, ...] = ()
     watched: bool = False
+    exported: tuple[int, ...] = ()
     inner: str = ""
 
     @property

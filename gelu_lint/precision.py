@@ -29,7 +29,7 @@ class Precision:
         self._said: dict[_Path, list[tuple[Entry, bool]]] = {}
         nested = {entry.path for entry in file.entries if entry.key == "enabled"}
         for entry in file.entries:
-            said = None if entry.form == "prose" or (*entry.path, entry.key) in nested else _says(entry)
+            said = None if entry.form in ("prose", "mention") or (*entry.path, entry.key) in nested else _says(entry)
             if said is None:
                 continue
             path = entry.path[:-1] if entry.key == "enabled" else entry.path

@@ -94,7 +94,7 @@ def mappings(file: FileSummary) -> Iterator[Mapping]:
     """The mappings of a file in which an activation may be named, in source order."""
     groups: dict[int, list[Entry]] = {}
     for entry in file.entries:
-        if entry.form != "prose":
+        if entry.form not in ("prose", "mention"):
             groups.setdefault(entry.group, []).append(entry)
     seen: dict[tuple[str, ...], Mapping] = {}
     for entries in groups.values():

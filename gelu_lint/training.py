@@ -1,4 +1,4 @@
-"""Where a text trains something, and whether it watches what a GELU gives: told from its lines, without a parser.
+"""Where a text trains or exports something, and whether it watches what a GELU gives: told from its lines, unparsed.
 
 Most files train nothing; asked of their bytes first, they cost a few searches.
 """
@@ -47,13 +47,16 @@ _FIT = re.compile(r"([\w.\]\[]+)\.fit\(")
 _EPOCHS = re.compile(r"\bepochs\s*=|steps_per_epoch|validation_data|callbacks\s*=")
 _TRAIN = re.compile(r"\b\w*[tT]rainer\w*(?:\(.*\))?\.train\(", re.DOTALL)
 _TRAINER = re.compile(r"\b\w*[tT]rainer\w*(?:\(.*\))?\.fit\(|\bdef training_step\(", re.DOTALL)
+#: Exports to ONNX: of torch by that name, and of Lightning.
+_EXPORTED = ("onnx.export(", ".to_onnx(")
+_EXPORT = re.compile(r"(?<![\w.])(?:torch\.)?onnx\.export\(|\.to_onnx\(")
 _ALONE = re.compile(r"\s*[rRbBuU]{0,2}(?:\"\"\"|'''|\"|')")
 
 
 def trains(data: bytes) -> bool:
-    """Whether a file with these bytes may train something, or watch the output of a GELU."""
+    """Whether a file with these bytes may train or export something, or watch the output of a GELU."""
     text = data.decode("latin-1")
-    return bool(_kinds(text)) or any(word in text for word in _WATCHED)
+    return bool(_kinds(text)) or any(word in text for word in (*_WATCHED, *_EXPORTED))
 
 
 def _kinds(text: str) -> list[str]:
@@ -61,8 +64,17 @@ def _kinds(text: str) -> list[str]:
 
 
 def with_training(summary: FileSummary, text: str) -> FileSummary:
-    """``summary`` with what the text of its file trains, and whether it watches what GELUs give."""
-    return summary._replace(loops=loops(text), watched=watches(text))
+    """``summary`` with what the text of its file trains and exports, and whether it watches what GELUs give."""
+    return summary._replace(loops=loops(text), watched=watches(text), exported=exported(text))
+
+
+def exported(text: str) -> tuple[int, ...]:
+    """The rows of the statements of a text that export to ONNX."""
+    if not any(word in text for word in _EXPORTED):
+        return ()
+    lines = _lines(text)
+    rows = (lines.logical[i].row for i in range(len(lines)) if _EXPORT.search(_uncommented(_code(lines.text(i)))))
+    return tuple(rows)
 
 
 def watches(text: str) -> bool:

@@ -135,7 +135,7 @@ def test_worst_comes_first_and_the_rest_is_counted(capsys: pytest.CaptureFixture
     lay(Path(), a_dot_py=IMPLICIT, b_dot_py=broken, README_dot_md=STATED, pyproject_dot_toml=PROJECT)
     code = said(capsys)["code"]
     assert code["message"] == "computes x·σ(x) (SiLU) under the name gelu (GEL010), b.py:10, and 2 findings more"
-    assert code["next"] == "gelu-lint fix"
+    assert code["next"] == "gelu-lint explain GEL010"  # what is shown has no fix that keeps the values
 
 
 def test_readme_that_contradicts_the_code(capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,6 +205,67 @@ def test_a_file_that_cannot_be_read_fails_its_layer(capsys: pytest.CaptureFixtur
     lay(Path(), a_dot_py=EXPLICIT, c_dot_json='{"hidden_act": "gelu"', README_dot_md=STATED, pyproject_dot_toml=PROJECT)
     found = states(capsys)
     assert (found["code"], found["config"], found["docs"]) == ("pass", "fail", "pass")
+
+
+def test_what_is_implicit_in_tests_alone_fails_no_code(capsys: pytest.CaptureFixture[str]) -> None:
+    lay(Path(), tests__test_a_dot_py=IMPLICIT, README_dot_md=STATED, pyproject_dot_toml=PROJECT)
+    assert said(capsys)["code"]["message"] == "1 of 1 GELU is implicit, tests/test_a.py:6"
+    lay(Path(), model_dot_py=EXPLICIT)
+    code = said(capsys)["code"]
+    assert (code["state"], code["message"]) == ("pass", "1 GELU, none implicit: 1 tanh")
+
+
+def test_an_export_of_a_model_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    export = "import torch\nfrom model import net\n\ntorch.onnx.export(net, torch.zeros(1), 'n.onnx'{})\n"
+    lay(Path(), model_dot_py=EXPLICIT, README_dot_md=STATED, pyproject_dot_toml=PROJECT)
+    for given in (", opset_version=17", ""):
+        lay(Path(), export_dot_py=export.format(given))
+        found = said(capsys)["deployment"]
+        assert found["state"] == "not-applicable"
+        assert found["message"] == "export.py:4 exports a model, and which GELUs are in it is not known"
+    Path("export.py").unlink()
+    lay(Path(), tests__test_export_dot_py=export.format(""))
+    assert said(capsys)["deployment"]["message"] == "nothing is exported here"
+
+
+def test_the_command_is_for_the_finding_that_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    lay(Path(), a_dot_py=IMPLICIT, b_dot_py="act = gelu((\n", README_dot_md=STATED, pyproject_dot_toml=PROJECT)
+    code = said(capsys)["code"]
+    assert "(GEL900)" in str(code["message"]) and code["next"] == "gelu-lint explain GEL900"
+
+
+@pytest.mark.parametrize(
+    ("readme", "words"),
+    [
+        ("# net\n\nActivation: SiLU\n", 'the README says "Activation: SiLU" (GEL501), README.md:1'),
+        (
+            "# net\n\nGELU (Hendrycks & Gimpel, 2016) is used, with the exact error function.\n",
+            'the README says "GELU (Hendrycks & Gimpel, 2016) is used, with the exact …" (GEL501), README.md:1',
+        ),
+        ("# net\n\n```\ncode\n", "the README does not say which GELU this is (GEL501), README.md:1"),
+    ],
+)
+def test_readmes_that_no_fix_can_mend(readme: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lay(Path(), model_dot_py=EXPLICIT, README_dot_md=readme, pyproject_dot_toml=PROJECT)
+    docs = said(capsys)["docs"]
+    assert (docs["message"], docs["next"]) == (words, "gelu-lint explain GEL501")
+    for _ in range(2):
+        cli.main(["checklist", "--fix"])
+        assert Path("README.md").read_text() == readme
+
+
+def test_a_readme_beside_speaks_too(capsys: pytest.CaptureFixture[str]) -> None:
+    lay(Path(), model_dot_py=EXPLICIT, README_dot_md="# net\n", pyproject_dot_toml=PROJECT)
+    lay(Path(), README_dot_rst="net\n===\n\nActivation: GELU (exact, erf)\n")
+    assert "(GEL502), README.rst:4" in str(said(capsys)["docs"]["message"])
+    cli.main(["checklist", "--fix"])
+    assert Path("README.md").read_text() == "# net\n"
+
+
+def test_what_contradicts_the_code_is_never_shown_as_its_word(capsys: pytest.CaptureFixture[str]) -> None:
+    table = PROJECT + '[tool.gelu-lint]\nignore = ["GEL502"]\n'
+    lay(Path(), model_dot_py=EXPLICIT, README_dot_md=ERF, pyproject_dot_toml=table)
+    assert "erf" not in str(said(capsys)["docs"]["message"])
 
 
 # --------------------------------------------------------------------------------- selections, suppressions

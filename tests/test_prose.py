@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gelu_lint.computed import mentioned, stated
 from gelu_lint.engine import judge, summarise
 from gelu_lint.fixer import apply
 from gelu_lint.model import Edit, FileSummary, Finding, Project, Span
@@ -25,7 +26,7 @@ def said(text: str, name: str = "README.md") -> list[tuple[str, str, bool]]:
     """(flavour, the words themselves, certain) of each statement; the words are read back from its span."""
     source = from_text(name, text)
     found = []
-    for entry in summarise(source).entries:
+    for entry in stated(summarise(source)):
         span = entry.span
         words = source.text[source.offset(*span[:2]) : source.offset(*span[2:])]
         found.append((entry.flavour, words, entry.literal))
@@ -228,18 +229,21 @@ def test_every_row_end(newline: str) -> None:
 @pytest.mark.parametrize(
     ("text", "after"),
     [
-        ("", "STATED\n"),
-        ("# net", "# net\n\nSTATED\n"),
-        ("# net\n", "# net\n\nSTATED\n"),
-        ("# net\n\nText.\n\n", "# net\n\nText.\n\n\nSTATED\n"),
+        ("", "## Architecture\n\nSTATED\n"),
+        ("# net", "# net\n\n## Architecture\n\nSTATED\n"),
+        ("# net\n", "# net\n\n## Architecture\n\nSTATED\n"),
+        ("# net\n\nText.\n\n", "# net\n\nText.\n\n\n## Architecture\n\nSTATED\n"),
         ("# net\n\n## Architecture", "# net\n\n## Architecture\n\nSTATED\n"),
         ("# net\n\n## Architecture\n", "# net\n\n## Architecture\n\nSTATED\n"),
         ("# net\n\n## Architecture\n\n", "# net\n\n## Architecture\n\nSTATED\n"),
         ("# net\n\n## Architecture\n\nText", "# net\n\n## Architecture\n\nSTATED\n\nText"),
         ("# net\n\n## Architecture\nText\n", "# net\n\n## Architecture\n\nSTATED\n\nText\n"),
         ("# net\n\nModel architecture\n---\n\nText\n", "# net\n\nModel architecture\n---\n\nSTATED\n\nText\n"),
-        ("# The architecture\n\nText\n", "# The architecture\n\nText\n\nSTATED\n"),  # the title of all of it
-        ("```\n## Architecture\n```\n", "```\n## Architecture\n```\n\nSTATED\n"),
+        (
+            "# The architecture\n\nText\n",
+            "# The architecture\n\nText\n\n## Architecture\n\nSTATED\n",
+        ),  # the title of all of it
+        ("```\n## Architecture\n```\n", "```\n## Architecture\n```\n\n## Architecture\n\nSTATED\n"),
     ],
 )
 def test_slots(text: str, after: str) -> None:
@@ -247,6 +251,45 @@ def test_slots(text: str, after: str) -> None:
     section = max(summarise(source).sections, key=lambda section: section.title)
     slot = section.slot
     assert apply(source, [Edit(slot.span, slot.before + "STATED" + slot.after)]) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# net\n\n```sh\npip install net\n",
+        "# net\n\n~~~\n\n## Architecture\n\nText\n",
+        "# net\n\n<!-- to be written\n",
+        "# net\n\n## Related architectures\n\nText\n",
+        "# net\n\n# Related work\n\nText\n",
+    ],
+)
+def test_no_slot_where_what_is_added_would_not_be_read(text: str) -> None:
+    assert min(read(text).sections, key=lambda section: not section.title).slot is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Activation: SiLU",
+        "- Activation function: ReLU",
+        "Our model uses SiLU activations.",
+        "net uses Mish.",
+        "- ReLU",
+        "We replaced ReLU with the tanh-approximated GELU.",
+        "Some blocks have the exact GELU.",
+    ],
+)
+def test_what_may_say_another_activation_is_mentioned(line: str) -> None:
+    summary = read(HEAD + line + "\n")
+    assert stated(summary) == ()
+    assert [(entry.value, entry.literal) for entry in mentioned(summary)] == [(line.removeprefix("- "), False)]
+
+
+@pytest.mark.parametrize(
+    "line", ["Activation: GELU (erf)", "We use GELU.", "Attention uses softmax.", "SiLU is common.", "```\nSiLU\n```"]
+)
+def test_what_mentions_no_other(line: str) -> None:
+    assert mentioned(read(HEAD + line + "\n")) == ()
 
 
 # ------------------------------------------------------------------------------------------------ directives
@@ -326,9 +369,13 @@ def test_any_text_can_be_read(lines: list[str], name: str) -> None:
     summary = summarise(source)
     for entry in summary.entries:
         words = source.text[source.offset(*entry.span[:2]) : source.offset(*entry.span[2:])]
-        assert "gelu" in words.lower()
+        assert "gelu" in words.lower() or entry.form == "mention"
     for section in summary.sections:
-        apply(source, [Edit(section.slot.span, "x")])
+        if section.slot is not None:
+            before = len(stated(summary))
+            added = section.slot.before + "Activation: GELU (erf)" + section.slot.after
+            again = apply(source, [Edit(section.slot.span, added)])
+            assert len(stated(read(again, name))) > before, "what is added is read again"
 
 
 def test_long_and_hostile_texts_are_read_in_time() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gelu_lint.cli import main
-from gelu_lint.training import loops, trains, watches
+from gelu_lint.training import exported, loops, trains, watches
 
 TRAINS = {
     "torch": ("torch", 2, "import torch\nfor x in data:\n    loss = net(x)\n    loss.backward()\n"
@@ -162,3 +162,16 @@ def test_both_are_off_unless_selected(tmp_path: Path, capsys: pytest.CaptureFixt
         (tmp_path / name).write_text(text)
     main(["check", "--no-cache", "--output-format", "json", str(tmp_path)])
     assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("x = 1\ntorch.onnx.export(\n    net,\n)\n", (2,)),
+        ("onnx.export(net)\nmodel.to_onnx(path)\n", (1, 2)),
+        ("# torch.onnx.export(net)\ns = 'torch.onnx.export(net)'\nmy.onnx.export(net)\n", ()),
+        ('"""Calls torch.onnx.export(net)."""\n', ()),
+    ],
+)
+def test_what_is_exported(text: str, rows: tuple[int, ...]) -> None:
+    assert exported(text) == rows

@@ -42,7 +42,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             if row is None or not row.keyword or not row.flavour:
                 continue
             inside = _TARGETS[entry.key]
-            if entry.form == "prose" or _is_given(mapping, entry, row.keyword, inside, found):
+            if entry.form in ("prose", "mention") or _is_given(mapping, entry, row.keyword, inside, found):
                 continue
             value, flavour = default_of(row, project.policy)
             message = (

@@ -130,9 +130,11 @@ class _Reader:
         at = text.find("<!--")
         while at >= 0:
             end = text.find("-->", at + 4) + 3
-            if end < 3:
-                break
             row = text[max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1 : at]
+            if end < 3:
+                if row.strip():
+                    break  # within a paragraph, one that is never closed is text
+                end = len(text)  # at the start of a row it hides all that follows
             if row.count("`") % 2 == 0:  # else it is shown, not meant
                 comment = text[at:end]
                 if "\n" not in comment and "\r" not in comment:

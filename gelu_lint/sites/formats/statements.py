@@ -82,6 +82,8 @@ _OURS = re.compile(
 _USES = re.compile(r"\s*(?:uses?|employs?|applies)\s", re.IGNORECASE)
 _WITH = re.compile(rf"{_LEAD}(?:using|with|based on|built (?:with|on))\s", re.IGNORECASE)
 _PASSIVE = re.compile(r"\b(?:is|are) (?:used|applied)\b", re.IGNORECASE)
+#: What is named beside an activation for another purpose.
+_ASIDE = re.compile(r"\b(?:softmax|sigmoid)\b", re.IGNORECASE)
 _MOST = 20_000  # characters of a piece; longer ones are data
 
 
@@ -103,6 +105,51 @@ def _said(piece: Piece, title: str) -> Iterator[Statement]:
             yield from _sentences(piece.text, title)
     if found is not None:
         yield found
+
+
+def mentions(piece: Piece, title: str) -> Iterator[Statement]:
+    """The words of a piece that may say of the project another activation than GELU, or which GELU, without that it
+    is sure; none that a statement holds."""
+    if len(piece.text) > _MOST or any(_ELSEWHERE.search(above) for above in piece.headings):
+        return
+    text = piece.text
+    label = _LABEL.match(text)
+    if piece.kind == "row" or (label is not None and label["sign"].strip()):
+        found = None if label is None else _row(piece) if piece.kind == "row" else _labelled(text)
+        if label is not None and found is None and _names(text[label.end("label") :]):
+            yield _stretch(text, 0, len(text))
+        return
+    if _item(piece) is not None:
+        return
+    listed = piece.kind == "item" and any(_ARCHITECTURE.search(above) for above in piece.headings)
+    gelu = _GELU.search(text) is not None
+    masked = _blanked(_CONTRAST, text)
+    start = 0
+    for end in (*(found.end() for found in _CLAUSE.finditer(masked)), len(masked)):
+        clause = masked[start:end]
+        if _clause(clause, title) is None and (
+            (gelu and _which(clause)) or (_names(_blanked(_ASIDE, clause)) and (listed or _is_ours(clause, title)))
+        ):
+            yield _stretch(text, start, end)
+        start = end
+
+
+def _names(text: str) -> bool:
+    """Whether a text names an activation."""
+    return any(pattern.search(text) for pattern in (_GELU, _OTHERS, _TANH))
+
+
+def _which(clause: str) -> bool:
+    """Whether a clause has words that say which GELU one is."""
+    names = (_JOINT.sub("", found[0].rpartition(".")[2].lower()) for found in _GELU.finditer(clause))
+    return any(prose.NAMES.get(name) for name in names) or any(pattern.search(clause) for _, pattern in _FLAVOURS)
+
+
+def _stretch(text: str, start: int, end: int) -> Statement:
+    """The words between two places."""
+    words = text[start:end]
+    start += len(words) - len(words.lstrip(" \t"))
+    return Statement(start, start + len(words.strip(" \t")), "", False)
 
 
 def _row(piece: Piece) -> Statement | None:
@@ -170,15 +217,20 @@ def _clause(clause: str, title: str) -> Statement | None:
     named = _GELU.search(clause)
     if named is None or _DOUBT.search(_NEGATED.sub("", clause)):
         return None
-    certain = _OURS.match(clause) is not None or _USES.match(clause) is not None
-    if not certain and title:
-        certain = re.match(rf"\s*{re.escape(title)}\s+{_VERB}", clause, re.IGNORECASE) is not None
+    certain = _is_ours(clause, title)
     if not certain and _WITH.match(clause) is None and _PASSIVE.search(clause, named.end()) is None:
         return None
     if _OTHERS.search(clause) or _FOREIGN.search(clause):
         return None
     found = _phrase(clause, named)
     return found._replace(certain=certain) if found is not None else None
+
+
+def _is_ours(clause: str, title: str) -> bool:
+    """Whether the subject of a clause is the project or its model."""
+    if _OURS.match(clause) is not None or _USES.match(clause) is not None:
+        return True
+    return bool(title) and re.match(rf"\s*{re.escape(title)}\s+{_VERB}", clause, re.IGNORECASE) is not None
 
 
 def _phrase(text: str, named: re.Match[str]) -> Statement | None:
