@@ -67,6 +67,7 @@ def test_rules_see_facts_only(path: Path) -> None:
             "dropped",
             "computed",
             "settings",
+            "precision",
             "configured",
         }
 
