@@ -534,6 +534,8 @@ class Entry(NamedTuple):
     flow        the mapping is written in braces (in JSON always)
     key_span    where the key stands; ``span`` is where the value stands, quotes included
     quote       the quote around the value, "" for a bare word
+    slot        where a key can be added to its mapping, None where that is not certain
+    shared      other mappings hold the same value, as by merge keys and aliases of YAML: to change it changes them too
     slot        where a key can be added behind it, None where that is not known
     """
 
@@ -554,6 +556,7 @@ class Entry(NamedTuple):
     symbol: str
     statement: tuple[int, int]
     slot: Slot | None = None
+    shared: bool = False
 
 
 class Section(NamedTuple):

@@ -23,6 +23,8 @@ FILES = ("json", "yaml", "toml")
 _HF_KEYS = ("hidden_act", "hidden_activation", "activation_function")
 _ACTIVATION = re.compile(r"(?:\w+_)?(?:act|activation|afn)(?:_fn|_func|_function|_layer)?")
 _GELUS = ("erf", "tanh", "quick")
+#: Keys under which a file of settings says which class it is for.
+_NAMES_CLASS = ("_target_", "architectures", "_class_name")
 
 
 class Mapping:
@@ -117,6 +119,8 @@ def _family(entries: Sequence[Entry], around: Family | None) -> Family | None:
     owner = first.owner.rpartition(".")[2]
     if first.form not in FILES and not any(entry.registry == "transformers" for entry in entries):
         owner = ""  # a class of that name, but not that one
+    if first.form in FILES and not any(entry.key in _NAMES_CLASS for entry in entries):
+        owner = ""  # under "name" anything may stand
     if not (first.model_type or owner or (around is not None and first.path)):
         return None
     from gelu_lint.facts.families import by_architecture, by_class, by_type
@@ -216,11 +220,6 @@ def spelled(entry: Entry, value: Value) -> str:
         quote = entry.quote[:1] or ("" if entry.form == "yaml" else '"')
         return f"{quote}{value}{quote}"
     return str(value).lower() if entry.form in FILES else repr(value)
-
-
-def shared(file: FileSummary, entry: Entry) -> bool:
-    """Whether several mappings hold an entry, as merge keys of YAML do: to change it changes all of them."""
-    return entry.form == "yaml" and sum(other.span == entry.span for other in file.entries) > 1
 
 
 def meant(name: str) -> frozenset[str]:

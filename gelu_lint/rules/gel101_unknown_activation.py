@@ -18,6 +18,7 @@ several, the project's policy or the family of the model decides, and where thes
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from gelu_lint.facts.activations import REGISTRIES, Registry
@@ -36,13 +37,15 @@ from gelu_lint.settings import (
     names_gelu,
     plain,
     rewritten,
-    shared,
 )
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
+    precision = functools.cache(lambda: Precision(file))
     for mapping in mappings(file) if file.entries else ():
         for entry in mapping.entries:
+            if entry.form in FILES and entry is not mapping.named(entry.key):
+                continue  # of a key that is set twice the last value counts
             registry = _looked_up(mapping, entry)
             if registry is None or not registry.raises or not entry.value or not isinstance(entry.value, str):
                 continue
@@ -52,11 +55,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
                 continue  # that it raises may be what is tested
             wanted = _wanted(mapping, entry, registry, project)
             fix = None
-            if (
-                wanted
-                and not shared(file, entry)
-                and not (registry.flavour(wanted) == "erf" and Precision(file).half(entry))
-            ):
+            if wanted and not entry.shared and not (registry.flavour(wanted) == "erf" and precision().half(entry)):
                 edit = rewritten(entry, wanted)
                 fix = Fix(f"write {wanted}", (edit,)) if edit is not None else None
             table = "ACT2FN of transformers" if registry is REGISTRIES["transformers"] else _table(registry)

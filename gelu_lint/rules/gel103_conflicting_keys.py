@@ -23,7 +23,7 @@ from typing import Any
 
 from gelu_lint.model import Entry, FileSummary, Finding, Fix, Project
 from gelu_lint.rule import Rule, bad, good, report
-from gelu_lint.settings import Mapping, mappings, rewritten, severity, shared, size
+from gelu_lint.settings import Mapping, mappings, rewritten, severity, size
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             if family.reads(entry.key) and family.reads(counts.key):
                 reads = f"it depends on the release of transformers which of them {family.name} reads"
             message = f"{entry.key} is {entry.value!r} and {counts.key} is {counts.value!r}{apart}: {reads}"
-            fix = None if shared(file, entry) or shared(file, counts) else _fix(mapping, entry, counts, project)
+            fix = None if entry.shared or counts.shared else _fix(mapping, entry, counts, project)
             found = report(
                 "GEL103", file, entry, message, severity(gap), fix, flavour=mapping.flavour(entry) or None,
                 claimed=mapping.flavour(counts) or None, error=gap,

@@ -19,7 +19,8 @@ Where both keys are there and agree, nothing is reported; where they disagree th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gelu_lint.facts.activations import REGISTRIES
@@ -34,7 +35,6 @@ from gelu_lint.settings import (
     names_gelu,
     renamed,
     severity,
-    shared,
     size,
 )
 
@@ -42,6 +42,7 @@ _KEYS = ("hidden_act", "hidden_activation", "activation_function")
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
+    precision = functools.cache(lambda: Precision(file))
     for mapping in mappings(file) if file.entries else ():
         family = mapping.family
         if family is None or family.subs or not any(family.keys.values()) or mapping.holds(family.main):
@@ -57,7 +58,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             reads = family.main or ", ".join(key for key, default in family.keys.items() if default)
             stays = f" and stays {family.keys[family.main]}" if family.main else ""
             message = f"{family.name} never reads {entry.key}: it reads {reads}{stays}"
-            fix = None if shared(file, entry) or gap is None else _fix(file, mapping, entry, value, gap, project)
+            fix = None if entry.shared or gap is None else _fix(precision, mapping, entry, value, gap, project)
             yield report(
                 "GEL104", file, entry, message, severity(gap or 0.0), fix, span=entry.key_span, flavour=default or None,
                 claimed=value or None, error=gap,
@@ -78,7 +79,9 @@ def _flavour(entry: Entry) -> str:
     return REGISTRIES["transformers"].flavour(str(entry.value)) or ""
 
 
-def _fix(file: FileSummary, mapping: Mapping, entry: Entry, value: str, gap: float, project: Project) -> Fix | None:
+def _fix(
+    precision: Callable[[], Precision], mapping: Mapping, entry: Entry, value: str, gap: float, project: Project
+) -> Fix | None:
     family = mapping.family
     assert family is not None
     others = [other for other in mapping.entries if _is_ignored(mapping, other)]
@@ -88,7 +91,7 @@ def _fix(file: FileSummary, mapping: Mapping, entry: Entry, value: str, gap: flo
     weights = family.weights
     if weights is not None and value != weights.flavour:
         return None
-    if (project.policy and value != project.policy) or (value == "erf" and Precision(file).half(entry) is not None):
+    if (project.policy and value != project.policy) or (value == "erf" and precision().half(entry) is not None):
         return None
     edit = renamed(entry, family.main)
     return Fix(f"rename it to {family.main}", (edit,), delta=gap) if edit is not None else None

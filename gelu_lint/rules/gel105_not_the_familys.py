@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from gelu_lint.model import Edit, Entry, FileSummary, Finding, Fix, Project
 from gelu_lint.roles import is_test
 from gelu_lint.rule import Rule, bad, good, report
-from gelu_lint.settings import DEFINING, Mapping, added, differs, is_gelu, mappings, rewritten, severity, shared, size
+from gelu_lint.settings import DEFINING, Mapping, added, differs, is_gelu, mappings, rewritten, severity, size
 
 _GEMMA_1 = "; transformers 4.38 and 4.48 to 5.17 compute erf from it, 4.39 to 4.47 and 5.19 on tanh"
 
@@ -47,7 +47,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             message = f"{entry.key} is {what}, but {weights.whose}: up to {gap:.2g} off" if gap else ""
             if family.name == "GemmaConfig" and entry.value == "gelu":
                 message += _GEMMA_1
-            fix = None if shared(file, entry) else _fix(file, mapping, entry, wanted, gap, project)
+            fix = None if entry.shared else _fix(file, mapping, entry, wanted, gap, project)
             grave = "warning" if weights.unless else severity(gap)
             yield report(
                 "GEL105", file, entry, message, grave, fix, flavour=flavour, claimed=weights.flavour, error=gap
@@ -73,7 +73,7 @@ def _other_key(mapping: Mapping, entry: Entry, wanted: str) -> Iterator[Edit]:
     key = "hidden_activation"
     held = [other for other in mapping.entries if other.key == key]
     edit = added(entry, key, wanted) if not held else None
-    if held and held[0].literal and held[0].value is None:
+    if held and held[0].literal and held[0].value is None and held[0].span[:2] != held[0].span[2:]:
         edit = rewritten(held[0]._replace(quote=entry.quote), wanted)
     if edit is not None:
         yield edit

@@ -37,7 +37,6 @@ from gelu_lint.settings import (
     mappings,
     plainly_erf,
     rewritten,
-    shared,
 )
 
 #: Keys for the activation that the configurations of transformers have, whose values are looked up in ACT2FN.
@@ -64,7 +63,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
                 "finite and accurate there, and a trained erf model changes by up to 4.7e-4"
             )
             fix = None
-            if tanh and project.policy in ("", "tanh") and entry.form not in DEFINING and not shared(file, entry):
+            if tanh and project.policy in ("", "tanh") and entry.form not in DEFINING and not entry.shared:
                 edit = rewritten(entry, tanh)
                 fix = Fix(f"write {tanh}", (edit,), delta=between("erf", "tanh").size) if edit is not None else None
             found = report("GEL106", file, entry, message, "info", fix, flavour="erf")

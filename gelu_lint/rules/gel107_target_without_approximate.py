@@ -18,6 +18,7 @@ nearly `approximate`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from gelu_lint.facts.settings import is_nearly_approximate
@@ -27,7 +28,7 @@ from gelu_lint.model import Entry, FileSummary, Finding, Fix, Project, Value
 from gelu_lint.numerics.flavours import between
 from gelu_lint.precision import Precision
 from gelu_lint.rule import Rule, bad, good, report
-from gelu_lint.settings import Mapping, added, mappings, shared, spelled
+from gelu_lint.settings import Mapping, added, mappings, spelled
 
 #: Keys that name what is built, each with the key of the mapping that holds the arguments ("" where they stand beside).
 _TARGETS = {"_target_": "", "class_path": "init_args", "target": "params"}
@@ -36,6 +37,7 @@ _TARGETS = {"_target_": "", "class_path": "init_args", "target": "params"}
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     targets = any(entry.key in _TARGETS and "gelu" in str(entry.value).lower() for entry in file.entries)
     found = list(mappings(file)) if targets else []
+    precision = functools.cache(lambda: Precision(file))
     for mapping in found:
         for entry in mapping.entries:
             row = callables().get(str(entry.value)) if entry.key in _TARGETS else None
@@ -50,7 +52,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
                 f"{why_not(row, project)}"
             )
             typo = next((other for other in mapping.entries if is_nearly_approximate(other.key)), None)
-            switch = Precision(file).half(entry) if row.framework == "torch" and flavour == "erf" else None
+            switch = precision().half(entry) if row.framework == "torch" and flavour == "erf" else None
             if typo is not None:
                 message += f" (no fix: is {typo.key} meant to be {row.keyword}?)"
             elif switch is not None:
@@ -60,7 +62,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
                 typo is None
                 and switch is None
                 and can_choose(row, project)
-                and not shared(file, entry)
+                and not entry.shared
                 and not (inside and mapping.holds(inside))
             ):
                 fix = _fix(entry, inside, row.keyword, value, between(row.flavour, flavour).size)

@@ -108,6 +108,7 @@ class Compares:
         self._guards = Guards()
         self._found: list[_Found] = []
         self._says: dict[int, bool] = {}
+        self._half: dict[int, bool] = {}  # by function whether it may compute in less than float32
         self._sites: Mapping[int, Site] = {}
 
     def visit_Call(self, node: Call) -> None:
@@ -235,13 +236,18 @@ class Compares:
             yield from found.function.decorators
             yield from found.given.values()
 
+    def _is_half(self, function: FunctionDef, draft: Draft) -> bool:
+        if id(function) not in self._half:
+            self._half[id(function)] = half_near(function, draft)
+        return self._half[id(function)]
+
     def comparisons(self, draft: Draft, sites: Mapping[int, Site]) -> Iterator[Comparison]:
         """The comparisons of GELUs, in source order; ``sites`` are GELUs by the ``id`` of their node."""
         self._sites = sites
         for found in self._found:
             tolerance = self._tolerance(found, draft)
             gelus = [self._gelu(operand, found.moment) for operand in found.operands]
-            if tolerance is None or not any(gelus) or half_near(found.function, draft):
+            if tolerance is None or not any(gelus) or self._is_half(found.function, draft):
                 continue
             points: tuple[float, ...] = ()
             numbers: tuple[float, ...] = ()

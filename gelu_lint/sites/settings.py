@@ -100,6 +100,7 @@ class Settings:
         self._moments: dict[int, Moment] = {}
         self._tables: dict[int, str] = {}  # by class the table in which its activations are looked up
         self._groups = 0
+        self._derived: dict[tuple[int, str], str] = {}  # by class of the file, and ending, the registry that it is of
         # By key the tables in which its value is looked up; in a function, by that function's scope, or anywhere (0).
         self._read: dict[tuple[int, str], set[str]] = {}
         self._stored: set[str] = set()  # names that the file puts into a table ("" for names that are not written out)
@@ -193,8 +194,12 @@ class Settings:
         found = self._names.reaching(node, moment) if isinstance(node, Name) else ()
         own = found[0].node if len(found) == 1 else None
         if isinstance(own, ClassDef) and depth < _DEPTH:
-            bases = (self._of_transformers(base.value, found[0].moment, ending, depth + 1) for base in own.bases)
-            return next(filter(None, bases), "")
+            key = (id(own), ending)
+            if key not in self._derived:
+                self._derived[key] = ""  # of a class that derives from itself
+                bases = (self._of_transformers(base.value, found[0].moment, ending, depth + 1) for base in own.bases)
+                self._derived[key] = next(filter(None, bases), "")
+            return self._derived[key]
         names = self._names.resolve(node, moment)
         sure = all(name.split(".")[0] == "transformers" and name.endswith(ending) for name in names)
         return "transformers" if names and sure else ""

@@ -54,7 +54,8 @@ class Document(NamedTuple):
 
 
 _FENCE = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:(`{3,})[^`]*|(~{3,}).*)$")
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
+_CLOSED = re.compile(r"(?:^|(?<=[ \t]))#+$")
 _UNDERLINE = re.compile(r"[ ]{0,3}(=+|-{2,})[ \t]*$")
 _ADORNED = re.compile(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*$")
 _ITEM = re.compile(r"(\s*)(?:[-*+•]|\d+[.)]|#\.)[ \t]+")
@@ -219,7 +220,8 @@ class _Reader:
         found = None if self._rest else _ATX.match(line)
         if found is not None:
             self._close()
-            self._add_heading(found[2] or "", len(found[1]), index, index)
+            title = _CLOSED.sub("", (found[2] or "").rstrip(" \t")).rstrip(" \t")
+            self._add_heading(title, len(found[1]), index, index)
             return 1
         below = lines[index + 1] if index + 1 < len(lines) else ""
         if self._rest:

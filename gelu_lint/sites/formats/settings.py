@@ -71,6 +71,8 @@ def _slot(source: Source, form: str, mapping: Node, pair: Pair) -> Slot | None:
         return None
     row = source.line(key.row)
     lead = row[: key.column]
+    if mapping.flow and not source.line(mapping.span.row).startswith("{", mapping.span.column):
+        return None  # [_target_: torch.nn.GELU] is a list
     if mapping.flow:
         alone = not lead.strip() and mapping.span.row < key.row
         before = f",{source.newline}{lead}" if alone and form != "toml" else ", "

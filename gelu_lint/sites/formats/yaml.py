@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,7 +44,11 @@ def facts(source: Source, summary: FileSummary) -> FileSummary:
             raise
         return summary
     found = directives(source, _COMMENT.finditer(source.text), reader.quiet)
-    return summary._replace(entries=tuple(entries(documents, "yaml", source)), directives=found)
+    held = [*entries(documents, "yaml", source)]
+    places = Counter(entry.span for entry in held)
+    places.update(reader.aliased)
+    told = tuple(entry._replace(shared=places[entry.span] > 1) for entry in held)
+    return summary._replace(entries=told, directives=found)
 
 
 class _Open:
@@ -63,6 +68,7 @@ class _Reader:
         self._text, self._rows = source.text, source.rows
         #: Stretches of the text, by offsets, in which a "#" begins no comment.
         self.quiet: list[tuple[int, int]] = []
+        self.aliased: list[Span] = []  # where scalars stand that aliases name, once for each
         self._anchors: dict[str, Node] = {}
         self._merged = 0
 
@@ -149,6 +155,7 @@ class _Reader:
             raise Malformed(f"not valid YAML: found undefined alias {name!r}", *span[:2])
         if found.pairs is not None or found.items is not None:
             return found
+        self.aliased.append(found.span)
         return found._replace(span=span, quote="")
 
     def _scalar(self, event: Any) -> Node:
