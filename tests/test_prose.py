@@ -10,9 +10,9 @@ from gelu_lint.computed import mentioned, stated
 from gelu_lint.engine import judge, summarise
 from gelu_lint.fixer import apply
 from gelu_lint.model import Edit, FileSummary, Finding, Project, Span
-from gelu_lint.registry import enabled
+from gelu_lint.registry import all_rules, enabled
 from gelu_lint.sites.formats.markup import document
-from gelu_lint.source import Source, from_text
+from gelu_lint.source import Source, decode, from_text
 
 HEAD = "# net\n\n## Architecture\n\n"
 CODES = enabled(("GEL",), (), ())
@@ -393,3 +393,34 @@ def test_long_and_hostile_texts_are_read_in_time() -> None:
         "*" * 200_000 + "GELU",
     ):
         assert all(not entry.flavour for entry in read(text).entries)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The model uses GELU and exact match as its metric.",
+        "The model uses GELU with an exact learning rate of 1e-3.",
+        "The model uses GELU activations and quick sort.",
+        "The model uses GELU and is quick.",
+        "Our model uses GELU, quick to train.",
+        "The library is fast with GELU and error function tables.",
+        "This repo implements GELU, without tanh layers.",
+        "The network uses GELU, whose exact form is x·Φ(x).",
+        "The model uses GELU (exact) before v2; since then the tanh form.",
+        "The code uses erf GELU only on CPU.",
+    ],
+)
+def test_words_that_belong_to_something_else_contradict_nothing(sentence: str) -> None:
+    readme = summarise(decode("README.md", f"# p\n\n{sentence}\n".encode()))
+    code = "import torch.nn.functional as F\n\n\ndef f(x):\n    return F.gelu(x, approximate='tanh')\n"
+    rule = next(rule for rule in all_rules() if rule.code == "GEL502")
+    project = Project(anchors=(("README", "README.md"),))
+    assert [*rule.across((readme, summarise(decode("m.py", code.encode()))), project)] == []
+
+
+def test_a_sentence_about_the_model_contradicts_it() -> None:
+    readme = summarise(decode("README.md", b"# p\n\nThe model uses the exact GELU.\n"))
+    code = "import torch.nn.functional as F\n\n\ndef f(x):\n    return F.gelu(x, approximate='tanh')\n"
+    rule = next(rule for rule in all_rules() if rule.code == "GEL502")
+    project = Project(anchors=(("README", "README.md"),))
+    assert [f.path for f in rule.across((readme, summarise(decode("m.py", code.encode()))), project)] == ["README.md"]

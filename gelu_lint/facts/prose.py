@@ -82,6 +82,35 @@ CONTRAST = (
     *("just as", "as does", "as do"),
 )
 #: Words that make a clause something else than what is.
+#: All that may stand between a GELU and the word that says which it is, and what may follow such a word.
+CLOSE = frozenset(
+    (
+        *("gelu", "gelus", "geglu", "gaussian", "error", "linear", "unit", "units", "erf", "exact", "tanh", "quick"),
+        *("quickgelu", "sigmoid", "approx", "approximate", "approximated", "approximation", "form", "formula", "based"),
+        *("version", "variant", "function", "activation", "activations", "the", "a", "an", "in", "its", "with"),
+        *("using", "of", "via", "by", "nn", "f", "torch", "functional", "none", "true", "false", "jax", "x", "phi"),
+        *("cdf", "i", "e", "aka", "not", "no", "without", "implementation", "uses", "is", "computes"),
+    )
+)
+FOLLOWING = frozenset(
+    (
+        *("gelu", "gelus", "form", "formula", "version", "variant", "approximation", "activation", "activations"),
+        *(
+            "function",
+            "functions",
+            "nonlinearity",
+            "nonlinearities",
+            "throughout",
+            "everywhere",
+            "here",
+            "in",
+            "for",
+            "as",
+        ),
+    )
+)
+#: What takes back what was said before it.
+LATER = frozenset(("before", "since", "until", "only", "unless", "whose", "where", "when", "if"))
 DOUBT = (
     *("can", "could", "may", "might", "should", "would", "will", "shall", "must", "if", r"when\w*", "unless"),
     *(r"optional\w*", "options?", r"support\w*", "either", "whether", r"e\.g", "for example", "for instance"),

@@ -41,6 +41,8 @@ _GELU = re.compile(
 )
 _JOINT = re.compile(r"[\s_-]")
 _FLAVOURS = tuple((flavour, re.compile(pattern, re.IGNORECASE)) for flavour, pattern in prose.FLAVOURS)
+_LETTERS = re.compile(r"[a-z]+")
+_FOLLOWS = re.compile(r"[\s`'\"*_)\]]*([A-Za-z]+)")
 _TANH = re.compile(r"(?<![\w.])tanh\b", re.IGNORECASE)
 #: What is approximated is no flavour of its own.
 _OF = re.compile(r"(?<=\w\s)(?:of|to|for)\s+(?:the\s+)?(?:exact|erf)\b(?:\s+(?:form|GELU))?", re.IGNORECASE)
@@ -223,7 +225,22 @@ def _clause(clause: str, title: str) -> Statement | None:
     if _OTHERS.search(clause) or _FOREIGN.search(clause):
         return None
     found = _phrase(clause, named)
-    return found._replace(certain=certain) if found is not None else None
+    return found._replace(certain=certain and _is_close(clause, found)) if found is not None else None
+
+
+def _is_close(clause: str, found: Statement) -> bool:
+    """Whether the word that says which GELU it is belongs to the GELU: "GELU and exact match" says nothing of it."""
+    said, after = clause[found.start : found.end], clause[found.end :]
+    if not prose.CLOSE.issuperset(_LETTERS.findall(said.lower())):
+        return False
+    following = _FOLLOWS.match(after)
+    if following is None:
+        return True
+    word = following[1].lower()
+    if word in prose.LATER:
+        return False
+    whole = not found.flavour or said.rstrip("s").lower().endswith("gelu") or said.endswith((")", "`"))
+    return whole or word in prose.FOLLOWING
 
 
 def _is_ours(clause: str, title: str) -> bool:
