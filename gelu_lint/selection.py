@@ -160,6 +160,7 @@ class Selection:
         latin = self._text.encode("latin-1", "replace")
         self._marks = [(at, "", False) for at in marks(latin)]
         halves = [*half.spots(latin)]
+        self._marked_at = {at for at, _, _ in self._marks}
         self.unmarked = not self._marks
         if self.unmarked:
             for at in halves:
@@ -190,14 +191,20 @@ class Selection:
             self._compared()
         for at in halves:
             self._half(at)
-        for at in settings(latin):
-            self._setting(at)
+        self._set(latin)
         if "ACT2" in self._text:
             for found in _STORES.finditer(self._text):
                 self._half(found.start())
         self._drain()
         if self._cuts:
             self._imports()
+
+    def _set(self, latin: bytes) -> None:
+        """Keep settings: those that matter by themselves, and all of them in a text that has a GELU."""
+        found = [*settings(latin)]
+        if not self._marked_at.isdisjoint(found) or any(cut.kept for cut in self._cuts.values()):
+            for at in found:
+                self._setting(at)
 
     def _setting(self, at: int) -> None:
         """Keep the line of a string that sets an activation, what its class is, and what reads a rare name."""

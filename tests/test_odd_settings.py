@@ -64,3 +64,19 @@ def test_each_class_of_a_file_is_looked_at_once() -> None:
     classes = "".join(f"class B{i}({', '.join([f'B{i - 1}'] * 30)}):\n    pass\n\n\n" for i in range(1, 7))
     head = "from transformers import PretrainedConfig\n\n\nclass B0:\n    pass\n\n\n"
     assert found("m.py", head + classes + "class X(B6):\n    hidden_act: str = 'gelu_tanh'\n") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"model_type": "sam3", "text_config": {"model_type": "clip_text_model", "hidden_act": "gelu"}}',
+        '{"architectures": ["CLIPTextModelWithProjection"], "model_type": "clip_text_model", "hidden_act": "gelu"}',
+    ],
+)
+def test_clip_as_part_of_what_others_trained_is_silent(text: str) -> None:
+    assert found("config.json", text) == []
+
+
+def test_clip_itself_is_not() -> None:
+    text = '{"model_type": "clip", "text_config": {"model_type": "clip_text_model", "hidden_act": "gelu"}}'
+    assert [finding.code for finding in found("config.json", text)] == ["GEL105"]

@@ -81,7 +81,6 @@ CONTRAST = (
     *("as against", "but not", "and not", "not the", "like", "following", "as in", "same as", r"similar(?:ly)? to"),
     *("just as", "as does", "as do"),
 )
-#: Words that make a clause something else than what is.
 #: All that may stand between a GELU and the word that says which it is, and what may follow such a word.
 CLOSE = frozenset(
     (
@@ -111,6 +110,7 @@ FOLLOWING = frozenset(
 )
 #: What takes back what was said before it.
 LATER = frozenset(("before", "since", "until", "only", "unless", "whose", "where", "when", "if"))
+#: Words that make a clause something else than what is.
 DOUBT = (
     *("can", "could", "may", "might", "should", "would", "will", "shall", "must", "if", r"when\w*", "unless"),
     *(r"optional\w*", "options?", r"support\w*", "either", "whether", r"e\.g", "for example", "for instance"),
