@@ -113,7 +113,7 @@ class _Project:
         self.said = [(file, entry) for file in files for entry in stated(file) if entry.flavour]
         self.exports = [(file, export) for file in files for export in file.exports if export.gelus]
         self.graphs = [(file, site) for file in files for site in file.sites if site.spelling == "graph"]
-        self.loops = [(file, loop) for file in files for loop in file.loops if not is_test(file.path, loop.symbol)]
+        self.loops = [(file, loop) for file in files for loop in file.loops if not is_test(file.place, loop.symbol)]
         self.watched = [file for file in everything if file.watched]
         self.trials = [(file, trial) for file in everything for trial in file.trials if _TRIAL in trial.name.lower()]
 

@@ -23,12 +23,12 @@ class Computed:
         self.sites = [
             (file, site)
             for file in files
-            if file.path.startswith(lead) and not is_test(file.path)
+            if file.path.startswith(lead) and not is_test(file.place)
             for site in file.sites
             if site.form not in _IDLE
             and site.spelling != "graph"
             and (site.flavour not in OTHERS or site.claimed)
-            and not is_test(file.path, site.symbol)
+            and not is_test(file.place, site.symbol)
             and not is_reference(site.symbol, site.key)
         ]
 

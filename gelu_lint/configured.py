@@ -76,13 +76,13 @@ class _Gelus(NamedTuple):
 
 def clashes(files: Sequence[FileSummary]) -> Iterator[Clash]:
     """What settings and code of a project say of each other, one clash for each value and each class."""
-    code = [file for file in files if file.takers and not is_test(file.path) and not internal(file)]
+    code = [file for file in files if file.takers and not is_test(file.place) and not internal(file)]
     if not code:
         return
     told: set[tuple[str, Span]] = set()
     linked = _Links(code)
     for config in files:
-        if not config.entries or _is_aside(config.path):
+        if not config.entries or _is_aside(config.place):
             continue
         for clash in _in_file(config, linked):
             told.add((clash.file.path, clash.site.span))

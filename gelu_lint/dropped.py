@@ -56,7 +56,7 @@ class Loss(NamedTuple):
 
 def losses(file: FileSummary) -> tuple[Loss, ...]:
     """What is lost in a file, in source order, one finding a place."""
-    if not (file.defs or file.swaps) or is_test(file.path) or internal(file):
+    if not (file.defs or file.swaps) or is_test(file.place) or internal(file):
         return ()
     sites = [site for site in file.sites if is_fixed(site)]
     found: dict[Span, Loss] = {}

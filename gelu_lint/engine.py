@@ -193,6 +193,7 @@ def judge(
     """
     from gelu_lint.registry import all_rules
 
+    summary = summary.placed(project.root)
     rules = [rule for rule in all_rules() if rule.code in codes]
     found = [finding for rule in rules if not rule.late for finding in rule.check(summary, project)]
     said = [finding for finding in across or () if finding.code in codes]

@@ -46,7 +46,7 @@ def spoken(site: Site, file: FileSummary) -> str:
     tempered = site.flavour == "gelu_t" and site.given == "fixed" and abs((site.parameter or 1) - 1) > SLIGHT
     if tempered and frozenset(site.claimed) == PLAIN:
         return "GEL014"
-    if is_test(file.path, site.symbol) or is_reference(site.symbol, site.key) or is_mock(site.symbol):
+    if is_test(file.place, site.symbol) or is_reference(site.symbol, site.key) or is_mock(site.symbol):
         return ""
     if site.claimed and site.flavour not in site.claimed and not _chosen(site):
         if site.flavour in OTHERS:
@@ -91,7 +91,7 @@ def _typed(site: Site, file: FileSummary) -> str:
 
 def internal(file: FileSummary) -> bool:
     """Whether a file is part of a framework."""
-    return bool(_INTERNAL.search(file.path.replace("\\", "/")))
+    return bool(_INTERNAL.search(file.place.replace("\\", "/")))
 
 
 def defines_several(file: FileSummary) -> bool:
@@ -176,7 +176,7 @@ def replacement(file: FileSummary, project: Project, site: Site, flavour: str) -
     formula = site.formula
     if formula is None or formula.rewrite is None:
         return None
-    if formula.kernel or formula.tied or internal(file) or is_test(file.path, site.symbol):
+    if formula.kernel or formula.tied or internal(file) or is_test(file.place, site.symbol):
         return None
     if is_reference(site.symbol, site.key):
         return None

@@ -6,6 +6,7 @@ cache. Rows are 1-based; columns are 0-based and count code points (reports prin
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 #: A literal as it stands in source; what no literal can say is not a Value.
@@ -694,6 +695,7 @@ class FileSummary(NamedTuple):
     newline    the line end that most rows have
     joins      ranges of rows that flake8 reads as one line when it looks for a noqa
     watched    code of it names the spread of a GELU's output: gelu_output_std, or the monitor of this package
+    inner      its path from the root of its project, with slashes; "" where that is not known
     """
 
     path: str
@@ -723,6 +725,18 @@ class FileSummary(NamedTuple):
     trials: tuple[Trial, ...] = ()
     loops: tuple[Loop, ...] = ()
     watched: bool = False
+    inner: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it lies in its project, as far as that is known: what the folders above are called says nothing."""
+        return self.inner or self.path
+
+    def placed(self, root: str) -> FileSummary:
+        """The same as a file of the project at ``root``, "" where there is none."""
+        if not root:
+            return self
+        return self._replace(inner=os.path.relpath(os.path.abspath(self.path), root).replace(os.sep, "/"))
 
 
 class Requirement(NamedTuple):
@@ -750,6 +764,7 @@ class Project(NamedTuple):
     pyproject.toml, setup.cfg, setup.py. ``torch`` are the places that say which versions of torch it takes, in such a
     run, too.
     ``probed``: pytest is told there which models its plugin is to test.
+    ``root`` is its directory, "" where that is not known.
     """
 
     policy: str = ""
@@ -757,6 +772,7 @@ class Project(NamedTuple):
     anchors: tuple[tuple[str, str], ...] = ()
     torch: tuple[Requirement, ...] = ()
     probed: bool = False
+    root: str = ""
 
     def floor(self, package: str) -> tuple[int, ...] | None:
         """The lowest version of ``package`` that the project accepts, None where it does not say."""

@@ -61,7 +61,7 @@ class _Files:
     def __init__(self, root: str, tasks: Sequence[Task]) -> None:
         self.tasks = {task.path: task for task in tasks}
         self.small = len(tasks) <= _SMALL
-        self._root, self._here = root, os.path.join(os.getcwd(), "")
+        self.root, self._here = root, os.path.join(os.getcwd(), "")
         self._imported: dict[str, tuple[str, ...]] = {}
         self._read: dict[str, bytes] = {}
         self._reaches: dict[str, Reach | None] = {}
@@ -85,18 +85,18 @@ class _Files:
     def _lead(self) -> str:
         """What the paths of the files of this run begin with before their names."""
         path, name = next(iter(self.names.items()))
-        return path[: -len(name)] if path.replace(os.sep, "/").endswith(name) else os.path.join(self._root, "")
+        return path[: -len(name)] if path.replace(os.sep, "/").endswith(name) else os.path.join(self.root, "")
 
     def known(self, project: Project) -> Project:
         """``project`` with what only a run that sees all of it has: the places that speak for the whole."""
         settings = next(iter(self.tasks.values())).settings
         if settings.values["min-torch"]:
             name = self._name(settings.origin["min-torch"])
-            places = option(self._root, name, ("tool", "gelu-lint", "min-torch"))
+            places = option(self.root, name, ("tool", "gelu-lint", "min-torch"))
         else:
-            places = requirements(self._root, "torch")
+            places = requirements(self.root, "torch")
         torch = tuple(place._replace(path=self._lead + place.path) for place in places)
-        return project._replace(anchors=anchors(self._root, self._lead), torch=torch, probed=is_probed(self._root))
+        return project._replace(anchors=anchors(self.root, self._lead), torch=torch, probed=is_probed(self.root))
 
     def task(self, path: str) -> Task:
         """The task of a file; of one that is not among those of the run, such as pyproject.toml, one like theirs."""
@@ -109,7 +109,7 @@ class _Files:
         full = path if os.path.isabs(path) else self._here + path
         if f"{os.sep}." in full:
             full = os.path.normpath(full)
-        return full[len(self._root) :].lstrip(os.sep).replace(os.sep, "/")
+        return full[len(self.root) :].lstrip(os.sep).replace(os.sep, "/")
 
     def is_near(self, path: str, imported: Iterable[str], marked: Container[str]) -> bool:
         """Whether a file imports one that is marked, by way of packages that hand on what they import."""
@@ -179,7 +179,7 @@ class _Files:
             source = decode(self.paths[name], data)
         except Unreadable:
             return None
-        return with_training(summary or FileSummary(source.path), source.text)
+        return with_training(summary or FileSummary(source.path).placed(self.root), source.text)
 
     def reach(self, name: str) -> Reach | None:
         """What the code of a file may run, None where it is no text."""
@@ -197,7 +197,7 @@ class _Whole:
         self._files, self._tasks, self._results = files, files.tasks, results
         self._asked: Mapping[str, FileSummary] = {}  # what files show of training, where a rule asks for it
         self._summaries = {
-            path: files.settled(path, done.summary)
+            path: files.settled(path, done.summary).placed(files.root)
             for path in self._tasks
             if (done := results.get(path)) and done.summary is not None
         }

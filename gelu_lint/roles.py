@@ -28,9 +28,9 @@ def is_test(path: str, symbol: str = "") -> bool:
 def first_gelu(files: Iterable[FileSummary]) -> tuple[FileSummary, Site] | None:
     """The first GELU that a project computes outside its tests, None if there is none."""
     for file in files:
-        for site in () if is_test(file.path) else file.sites:
+        for site in () if is_test(file.place) else file.sites:
             meant = site.flavour not in OTHERS or bool(site.claimed)
-            if meant and site.spelling != "import" and not is_test(file.path, site.symbol):
+            if meant and site.spelling != "import" and not is_test(file.place, site.symbol):
                 return file, site
     return None
 

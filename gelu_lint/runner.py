@@ -165,7 +165,7 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
         cache.save()
     outcomes += [done.outcome for done in results.values() if done.outcome is not None]
     outcomes.sort(key=lambda outcome: outcome.path.replace(os.sep, "/"))
-    facts = tuple(done.summary for _, done in sorted(results.items()) if done.summary is not None)
+    facts = tuple(_placed(path, done.summary) for path, done in sorted(results.items()) if done.summary is not None)
     return Run(tuple(outcomes), len(files), tuple(problems), settings, tuple(other), notes, facts)
 
 
@@ -645,6 +645,10 @@ def codes_at(directory: str, overrides: Mapping[str, Any], path: str) -> tuple[s
     return codes_for(Task(path, settings, "check"))
 
 
+def _placed(path: str, summary: FileSummary) -> FileSummary:
+    return summary.placed(project_root(os.path.dirname(path) or "."))
+
+
 def project_for(task: Task) -> Project:
     root = project_root(os.path.dirname(task.path) or ".")
     return _project_of(root, task.settings.policy, task.settings.values["min-torch"])
@@ -659,7 +663,7 @@ def _project_of(root: str, policy: str, minimum: str) -> Project:
     if minimum:
         floor = tuple(int(part) for part in minimum.split(".") if part.isdigit())
         bounds["torch"] = (floor, *bounds.get("torch", (None, None, True))[1:])
-    return Project(policy, tuple((name, *bound) for name, bound in sorted(bounds.items())))
+    return Project(policy, tuple((name, *bound) for name, bound in sorted(bounds.items())), root=root)
 
 
 def _excerpts(source: Source, findings: Iterable[Finding]) -> tuple[tuple[int, str], ...]:

@@ -382,3 +382,30 @@ def test_yaml_toml_and_families_are_loaded_where_they_are_needed(tmp_path) -> No
     loaded = set(done.stderr.split())
     assert "gelu_lint.sites.formats.json" in loaded
     assert not loaded & {"yaml", "gelu_lint.facts.families", "gelu_lint.facts.model_types", "libcst"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{ // for an editor\n "cSpell.words": ["gelu"],\n}\n',
+        '/* notes */ {"hidden_act": "gelu"}',
+        '{"hidden_act": {{ act }}, "x": "gelu"}',
+        '{"hidden_act": "gelu"}\n{"hidden_act": "gelu_new"}\n',
+        '{"name": "angelus",}',
+    ],
+)
+def test_what_is_meant_to_be_no_json_is_silent(text: str) -> None:
+    assert summarise(decode("settings.json", text.encode())).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "row"),
+    [
+        ("a.json", '{"hidden_act": "gelu",\n\n', 1),
+        ("a.yaml", "hidden_act: [gelu\n", 1),
+        ("b.yaml", "hidden_act: 'gelu\n\n", 1),
+    ],
+)
+def test_a_fault_at_the_end_shows_the_last_row_with_text(name: str, text: str, row: int) -> None:
+    (fault,) = summarise(decode(name, text.encode())).faults
+    assert fault.span.row == row

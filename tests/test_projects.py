@@ -240,3 +240,21 @@ def test_the_message_names_the_context(capsys: pytest.CaptureFixture[str]) -> No
     (row,) = json.loads(capsys.readouterr().out)
     assert "train.py:4" in row["message"]
     assert "4.7e-4" in row["message"]
+
+
+@pytest.mark.parametrize("above", ["docs", "tests", "plain"])
+def test_folders_above_a_project_say_nothing_of_its_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], above: str
+) -> None:
+    """Named absolutely or from inside, a file is a test by where it lies in its project alone."""
+    project = tmp_path / above / "net"
+    (project / "tests").mkdir(parents=True)
+    (project / "pyproject.toml").write_text("[tool.gelu-lint]\n")
+    code = "import torch\n\n\ndef gelu(x):\n    return 0.5 * x * (1 + torch.erf(x / 2**0.5))\n"
+    (project / "model.py").write_text(code)
+    (project / "tests" / "model.py").write_text(code)
+    for where in (project, project / "model.py", project / "tests"):
+        main(["check", "--output-format", "concise", "--select", "GEL012", str(where)])
+        out = capsys.readouterr().out
+        assert out.count("GEL012") == (where.name != "tests"), where
+        assert f"tests{os.sep}model.py" not in out

@@ -34,7 +34,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             continue
         if site.flavour not in ("erf", "tanh") or misuse(site) is not None or is_defined(site):
             continue
-        if is_test(file.path, site.symbol) or is_reference(site.symbol, site.key):
+        if is_test(file.place, site.symbol) or is_reference(site.symbol, site.key):
             continue
         row = callables()[site.callee]
         fix = None

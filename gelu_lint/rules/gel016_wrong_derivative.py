@@ -27,7 +27,7 @@ from gelu_lint.rule import Rule, bad, good
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     for site in file.sites:
         formula = site.formula
-        if site.form != "backward" or formula is None or is_test(file.path, site.symbol) or is_mock(site.symbol):
+        if site.form != "backward" or formula is None or is_test(file.place, site.symbol) or is_mock(site.symbol):
             continue
         size = None if math.isinf(formula.at) else site.error or 0.0
         message = f"not the derivative of {label(formula.nearest)}: {distance(size, formula.at)}"

@@ -38,7 +38,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     if internal(file):
         return
     for choice in file.choices:
-        if is_test(file.path, choice.symbol) or is_reference(choice.symbol) or is_mock(choice.symbol):
+        if is_test(file.place, choice.symbol) or is_reference(choice.symbol) or is_mock(choice.symbol):
             continue
         if is_backward(choice.symbol):
             continue

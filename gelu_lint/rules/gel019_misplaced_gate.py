@@ -29,7 +29,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     if internal(file):
         return
     for use in file.uses:
-        if use.kind != "gate" or is_test(file.path, use.symbol) or is_reference(use.symbol) or is_mock(use.symbol):
+        if use.kind != "gate" or is_test(file.place, use.symbol) or is_reference(use.symbol) or is_mock(use.symbol):
             continue
         if is_backward(use.symbol):
             continue

@@ -40,7 +40,7 @@ _LIFTED = re.compile(r"\.(?:float\(\)|double\(\)|to\((?:dtype\s*=\s*)?torch\.(?:
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     for site in file.sites if file.contexts else ():
-        if not _is_meant(site) or is_test(file.path, site.symbol) or is_reference(site.symbol, site.key):
+        if not _is_meant(site) or is_test(file.place, site.symbol) or is_reference(site.symbol, site.key):
             continue
         module = site.spelling == "reference" or callables()[site.callee].kind == "class"
         context = next((c for c in file.contexts if c.covers(site.span.row, module)), None)

@@ -38,7 +38,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         kind, at = fp16_hazard(site)
         if site.formula is None or not kind or not contexts or site.flavour not in ("erf", "tanh", "quick"):
             continue
-        if is_test(file.path, site.symbol) or is_reference(site.symbol, site.key) or is_backward(site.symbol):
+        if is_test(file.place, site.symbol) or is_reference(site.symbol, site.key) or is_backward(site.symbol):
             continue
         context = contexts.get(kind) or next(iter(contexts.values()))
         where = f"in a file that runs in half precision (line {context.span.row}: {context.written})"

@@ -49,7 +49,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     for held in file.held:
         if held.flavour != "tanh" or not fused(held, file) or held.guard == "raises":
             continue
-        if is_test(file.path, held.symbol) or is_reference(held.symbol):
+        if is_test(file.place, held.symbol) or is_reference(held.symbol):
             continue
         size = between("tanh", "erf").size
         where = held.callee.rpartition(".")[2]

@@ -36,10 +36,10 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
 def across(files: Sequence[FileSummary], project: Project) -> Iterator[Finding]:
     first: dict[str, tuple[FileSummary, Site]] = {}
     for file in files:
-        if is_test(file.path):
+        if is_test(file.place):
             continue
         for site in file.sites:
-            if _is_implicit(site) and not is_test(file.path, site.symbol):
+            if _is_implicit(site) and not is_test(file.place, site.symbol):
                 first.setdefault(site.flavour, (file, site))
     if len(first) < len(_FLAVOURS):
         return

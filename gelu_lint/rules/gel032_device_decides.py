@@ -30,7 +30,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         return
     yield from _fused(file)
     for choice in file.choices:
-        quiet = is_test(file.path, choice.symbol) or is_reference(choice.symbol) or is_mock(choice.symbol)
+        quiet = is_test(file.place, choice.symbol) or is_reference(choice.symbol) or is_mock(choice.symbol)
         if quiet or is_backward(choice.symbol) or choice.form == "table":
             continue
         for i, arm in enumerate(choice.arms):
@@ -51,7 +51,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
 def _fused(file: FileSummary) -> Iterator[Finding]:
     gap = between("erf", "tanh")
     for use in file.uses:
-        if use.kind != "fused" or is_test(file.path, use.symbol):
+        if use.kind != "fused" or is_test(file.place, use.symbol):
             continue
         message = f"{use.written} with use_gelu computes the erf GELU on a CPU and the tanh GELU on CUDA"
         other = next((s for s in file.sites if s.symbol == use.symbol and s.flavour == "erf"), None)

@@ -34,7 +34,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     old = high is not None and (high < (2, 6) or (below and high[:2] == (2, 6)))
     for held in file.held:
         message = _harm(held, file.sites, trusts, old)
-        if message and held.guard != "raises" and not is_test(file.path, held.symbol):
+        if message and held.guard != "raises" and not is_test(file.place, held.symbol):
             data = (("flavour", held.flavour), ("symbol", held.symbol or None))
             yield Finding("GEL033", file.path, held.span, message, "warning", None, data, statement=held.statement)
 

@@ -41,7 +41,7 @@ def _gelu(mask: Mask, file: FileSummary) -> bool:
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     for mask in file.masks:
-        if is_test(file.path, mask.symbol) or is_reference(mask.symbol) or _ON_PURPOSE.search(mask.symbol):
+        if is_test(file.place, mask.symbol) or is_reference(mask.symbol) or _ON_PURPOSE.search(mask.symbol):
             continue
         if not _gelu(mask, file):
             continue

@@ -48,7 +48,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
                 continue
             if registry.flavour(entry.value) is not None or not _ours(mapping, entry):
                 continue
-            if entry.form not in FILES and is_test(file.path, entry.symbol):
+            if entry.form not in FILES and is_test(file.place, entry.symbol):
                 continue  # that it raises may be what is tested
             wanted = _wanted(mapping, entry, registry, project)
             fix = None

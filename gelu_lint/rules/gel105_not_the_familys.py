@@ -36,7 +36,7 @@ _GEMMA_1 = "; transformers 4.38 and 4.48 to 5.17 compute erf from it, 4.39 to 4.
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     for mapping in mappings(file) if file.entries else ():
         for entry in mapping.entries:
-            if entry.form in DEFINING or not differs(mapping, entry) or is_test(file.path, entry.symbol):
+            if entry.form in DEFINING or not differs(mapping, entry) or is_test(file.place, entry.symbol):
                 continue
             family = mapping.family
             assert family is not None and family.weights is not None

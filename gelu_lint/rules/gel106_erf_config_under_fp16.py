@@ -49,12 +49,12 @@ _KEYS = {
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
-    if not switches(file) or is_test(file.path):
+    if not switches(file) or is_test(file.place):
         return
     for mapping in mappings(file):
         changed = [entry for entry, _ in mapping.conflicts()]
         for entry in mapping.entries:
-            if entry.form == "lookup" or entry in changed or is_test(file.path, entry.symbol):
+            if entry.form == "lookup" or entry in changed or is_test(file.place, entry.symbol):
                 continue
             tanh, switch = _tanh(mapping, entry), half(file, entry)
             if tanh is None or switch is None:

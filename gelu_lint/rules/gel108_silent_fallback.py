@@ -5,6 +5,7 @@ Reports the arm that is taken for any other name where code chooses an activatio
 it chooses from: the last `else`, the end of a ternary, `case _`, the default of `ACTS.get(name, nn.GELU)` and of
 `getattr(nn, name, nn.GELU)`, an `except KeyError`. A switch that is no name is not reported, nor is a fallback that
 warns, that a docstring tells of, or that is what the parameter's own default means; nor one behind a check of the name.
+Where code knows a single name, that may be a switch with two states: then it is an info.
 
 ## Why is this bad
 Other libraries have other names, and names are misspelt. `gelu_new` in a config of GPT-2 is the tanh GELU; code that
@@ -34,7 +35,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     if internal(file):
         return
     for found in file.fallbacks:
-        quiet = is_test(file.path, found.symbol) or is_reference(found.symbol) or is_mock(found.symbol)
+        quiet = is_test(file.place, found.symbol) or is_reference(found.symbol) or is_mock(found.symbol)
         if quiet or found.told or not (_is_gelu(found.flavour) or any(map(_is_gelu, found.gelus))):
             continue
         name = _falling(found)
@@ -44,9 +45,8 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         gap = _gap(NAMES[name], found.flavour)
         message = f"{_who(found)} silently {computes}: {name} in a Hugging Face config is {label(NAMES[name])}, "
         message += distance(gap.size, gap.at)
-        yield report(
-            "GEL108", file, found, message, graded(gap.size), flavour=found.flavour, claimed=name, error=gap.size
-        )
+        severity = "info" if found.whole and len(found.names) == 1 else graded(gap.size)
+        yield report("GEL108", file, found, message, severity, flavour=found.flavour, claimed=name, error=gap.size)
 
 
 def _who(found: Fallback) -> str:
@@ -104,7 +104,7 @@ def evidence() -> None:
 RULE = Rule(
     "GEL108",
     "silent-fallback",
-    "an unknown name of an activation gives another one instead of an error (error ≥ 1e-3, else warning)",
+    "an unknown name of an activation gives another one, no error (error ≥ 1e-3, else warning; one known: info)",
     "—",
     "error",
     check,

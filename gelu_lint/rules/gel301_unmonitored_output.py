@@ -40,7 +40,7 @@ def across(files: Sequence[FileSummary], project: Project) -> Iterator[Finding]:
     gelu = first_gelu(files)
     if gelu is None or any(file.watched for file in files):
         return
-    every = [(file, loop) for file in files for loop in file.loops if not is_test(file.path, loop.symbol)]
+    every = [(file, loop) for file in files for loop in file.loops if not is_test(file.place, loop.symbol)]
     found = [each for each in every if not _OTHER.search(_names(*each))]
     if not found:
         return
@@ -56,7 +56,7 @@ def across(files: Sequence[FileSummary], project: Project) -> Iterator[Finding]:
 
 
 def _names(file: FileSummary, loop: Loop) -> str:
-    return f"{file.path} {loop.symbol} {loop.written}".lower()
+    return f"{file.place} {loop.symbol} {loop.written}".lower()
 
 
 def evidence() -> None:

@@ -41,7 +41,7 @@ _CHAINS = {
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     for export in file.exports:
-        if export.opset >= _OPSET or export.guard == "raises" or is_test(file.path, export.symbol):
+        if export.opset >= _OPSET or export.guard == "raises" or is_test(file.place, export.symbol):
             continue
         held = [site for site in file.sites if site.span in export.gelus and _is_built_in(site)]
         if not held:

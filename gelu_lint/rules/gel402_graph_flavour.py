@@ -51,14 +51,14 @@ def across(files: Sequence[FileSummary], project: Project) -> Iterator[Finding]:
         return
     code, first = used[0]
     for file in graphs:
-        found = None if is_test(file.path) else _judged(file, flavour, f"{code.path}:{first.span.row}")
+        found = None if is_test(file.place) else _judged(file, flavour, f"{code.path}:{first.span.row}")
         if found is not None:
             yield found._replace(related=((code.path, first.span, f"{flavour} in the code"),))
 
 
 def _is_used(file: FileSummary, site: Site) -> bool:
     """Whether a site is a GELU that the code of the project uses."""
-    if site.spelling not in _SPELLINGS or site.form in _NO_USE or is_test(file.path, site.symbol):
+    if site.spelling not in _SPELLINGS or site.form in _NO_USE or is_test(file.place, site.symbol):
         return False
     return not (is_reference(site.symbol, site.key) or is_mock(site.symbol) or is_backward(site.symbol))
 

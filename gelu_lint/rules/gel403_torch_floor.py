@@ -41,7 +41,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
 
 def across(files: Sequence[FileSummary], project: Project) -> Iterator[Finding]:
     low = [place for place in project.torch if _is_low(place)]
-    uses = ((file, site) for file in files if not _is_aside(file.path) for site in file.sites if _needs(site))
+    uses = ((file, site) for file in files if not _is_aside(file.place) for site in file.sites if _needs(site))
     found = next(uses, None) if low else None
     if found is None:
         return

@@ -24,7 +24,10 @@ def read(source: Source, kind: str) -> FileSummary:
         found: FileSummary = reader.facts(source, summary)
     except Malformed as fault:
         row = max(1, min(fault.row, len(source.rows)))
+        column = fault.column
+        while row > 1 and not source.line(row).strip():
+            row, column = row - 1, len(source.line(row - 1))  # at its end: show what stands before that
         line = source.line(row)
-        span = Span(row, min(fault.column, len(line)), row, len(line))
+        span = Span(row, min(column, len(line)), row, len(line))
         return summary._replace(faults=(Fault(span, f"file skipped: {fault.message}"),))
     return found

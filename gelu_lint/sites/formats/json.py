@@ -13,7 +13,7 @@ from bisect import bisect_right
 from gelu_lint.model import FileSummary, Span
 from gelu_lint.sites.formats import Malformed
 from gelu_lint.sites.formats.document import Node, Pair
-from gelu_lint.sites.formats.settings import entries
+from gelu_lint.sites.formats.settings import concerns, entries, is_template
 from gelu_lint.source import Source
 
 _TOKEN = re.compile(r'[\s,:]*("(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s,:{}\[\]"]+)')
@@ -21,17 +21,26 @@ _TOKEN = re.compile(r'[\s,:]*("(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s,:{}\[\]"]+)')
 
 def facts(source: Source, summary: FileSummary) -> FileSummary:
     """``summary`` with the settings of a JSON file."""
-    root = document(source)
+    if is_template(source.text):
+        return summary
+    try:
+        root = document(source)
+    except Malformed:
+        if concerns(source.text):
+            raise
+        return summary
     return summary._replace(entries=tuple(entries((root,), "json", source))) if root is not None else summary
 
 
 def document(source: Source) -> Node | None:
-    """What a JSON text holds; None where it holds several documents, one a row. Raises Malformed for no JSON."""
+    """What a JSON text holds; None where it is meant to be something else: several documents, one a row, or JSON with
+    comments. Raises Malformed for what is no JSON.
+    """
     try:
         json.loads(source.text)
     except json.JSONDecodeError as fault:
-        if fault.msg == "Extra data":
-            return None  # JSON lines: records, not settings
+        if fault.msg == "Extra data" or source.text.startswith(("//", "/*"), fault.pos):
+            return None  # records rather than settings, or the settings of an editor: readers of models take neither
         raise Malformed(f"not valid JSON: {fault.msg}", *source.position(fault.pos)) from None
     except (RecursionError, ValueError):  # ValueError: an integer of 5,000 digits
         raise Malformed("JSON that is nested too deeply, or holds numbers too long, to be read", 1) from None
