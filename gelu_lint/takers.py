@@ -39,12 +39,13 @@ _STEMS_OF_OTHERS = ("SiLU", "wish", "LU6", "eLU", "SELU", "CELU", ".ELU", " ELU"
 _WORD = re.compile(r"[^\W\d]\w*")
 #: Bases of which nothing but what is common to all modules comes.
 _PLAIN = re.compile(
-    r"Module|Layer|Cell|Block|HybridBlock|object|ABC|Protocol|Generic|Model|LightningModule|NamedTuple|Enum|ModelOutput|"
+    r"Module|Layer|Cell|Block|HybridBlock|object|ABC|Protocol|Generic|Model|LightningModule|NamedTuple|Enum|\w*Output|"
+    r"GradientCheckpointingLayer|"
     r"\w*Pre[tT]rainedModel|\w*Mixin|\w*Error|Exception|nn|torch|keras|layers|tf|pl|Function|autograd|metaclass|ABCMeta"
 )
 #: Classes of other files that may hold the activation of a model.
 _HOLDS = re.compile(
-    r"(?!\w*Norm)\w*(?:M[lL][pP]|FFN|Ffn|FeedForward|Feedforward|Intermediate|Block|Layer|Encoder|Decoder|Transformer|Expert|"
+    r"(?!\w*(?:Norm|Kwargs|Output|Cache|Mask))\w*(?:M[lL][pP]|FFN|Ffn|FeedForward|Feedforward|Intermediate|Block|Layer|Encoder|Decoder|Transformer|Expert|"
     r"Stack|Backbone|Activation)\w*"
 )
 _HEADER = re.compile(r"\bclass\s+\w+\s*(?:\(([^)]*)\))?\s*:")
@@ -165,8 +166,8 @@ class _Text:
                 waiting += mentions[name]
         asking = self._asking()
         imported = self._imported()
-        holding = [word for word in imported if _HOLDS.fullmatch(word) and not is_settings(word)]
-        holding = [word for word in holding if word not in self._classes]
+        holding = [word for word in imported if _HOLDS.fullmatch(word) and not _PLAIN.fullmatch(word)]
+        holding = [word for word in holding if word not in self._classes and not is_settings(word)]
         asking |= {name for name in self._classes if not is_settings(name) and self._rests(name, holding)}
         takers = []
         for name in self._classes:

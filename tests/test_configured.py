@@ -429,6 +429,15 @@ def test_who_asks_for_an_activation() -> None:
     assert [taker.reads for taker in summarise(decode("modeling_tiny.py", code.encode())).takers] == [""]
 
 
+def test_what_all_models_of_a_library_rest_on_asks_for_nothing() -> None:
+    head = "from ..layers import GradientCheckpointingLayer\nfrom ..utils import TransformersKwargs, SequenceClassifierOutput\n"
+    code = head + MLP + "\n\nclass TinyLayer(GradientCheckpointingLayer):\n    def __init__(self, config):\n"
+    code += "        super().__init__()\n        self.mlp = TinyMLP(config)\n\n    def forward(self, x, **kwargs: TransformersKwargs):\n"
+    code += "        return SequenceClassifierOutput(self.mlp(x))\n"
+    told = summarise(decode("modeling_tiny.py", code.encode())).takers
+    assert {taker.name: taker.reads for taker in told} == {"TinyMLP": "", "TinyLayer": ""}
+
+
 def test_places_of_defaults() -> None:
     text = configuration("gelu_new")
     source = decode("configuration_tiny.py", text.replace("\n", "\r\n").encode())
