@@ -41,6 +41,9 @@ _LARGEST = 512_000
 #: What a walk over a directory collects.
 WALKED = (".py", ".json", ".yaml", ".yml", ".toml", ".onnx", *_README[1:], *_CAPITALS)
 
+#: How the names of files of settings end; some of them hold other things, by name.
+SETTINGS = (".json", ".yaml", ".yml", ".toml")
+
 #: Kinds whose files are read, other than Python.
 CONFIGS = ("json", "yaml", "toml")
 

@@ -8,7 +8,7 @@ import os
 from gelu_lint.config import Settings, check_codes, forget, marked_root, project_root, settings_for
 from gelu_lint.discover import discover, matches
 from gelu_lint.half import imports, shows
-from gelu_lint.kinds import WALKED, is_worth_reading, kind_of, matters
+from gelu_lint.kinds import SETTINGS, WALKED, is_worth_reading, kind_of, matters
 from gelu_lint.source import Source, Unreadable, decode, from_text, read_bytes
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
@@ -141,7 +141,8 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
     graphs = [name for name in set(read_here) if kind_of(name) == "graph"]
     notes = _cannot_read(graphs)
     files = sorted({*read_here}.difference(graphs if notes else ()), key=lambda name: name.replace(os.sep, "/"))
-    other = [name for name in paths if kind_of(name) == "other" and not os.path.isdir(name)]
+    named_here = [name for name in paths if not os.path.isdir(name)]
+    other = [name for name in named_here if kind_of(name) == "other" and not name.lower().endswith(SETTINGS)]
     given = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
     seen = given if action != "inventory" else []
     cache = _cache(paths, overrides, action, any(_whole_project(path, tuple(given)) for path in seen))
