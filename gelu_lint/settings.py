@@ -30,11 +30,14 @@ _NAMES_CLASS = ("_target_", "architectures", "_class_name")
 class Mapping:
     """The entries of one mapping (or call, or class), and the family that they are of.
 
-    ``origin`` is what it, or the mapping around it, says of where its weights come from, in lower case.
+    ``origin`` is what it, or the mapping around it, says of where its weights come from, in lower case; ``outer`` is
+    the outermost mapping that it stands in, None where it stands in none.
     """
 
-    def __init__(self, entries: Sequence[Entry], family: Family | None, origin: str = "") -> None:
-        self.entries, self.family, self.origin = tuple(entries), family, origin
+    def __init__(
+        self, entries: Sequence[Entry], family: Family | None, origin: str = "", outer: Mapping | None = None
+    ) -> None:
+        self.entries, self.family, self.origin, self.outer = tuple(entries), family, origin, outer
 
     def named(self, key: str) -> Entry | None:
         """The entry that gives ``key`` a string: the last one counts."""
@@ -106,9 +109,19 @@ def mappings(file: FileSummary) -> Iterator[Mapping]:
             around = None  # another dict of the same Python file
         origin = next((str(entry.value).lower() for entry in entries if entry.key == "_name_or_path"), "")
         family = _family(entries, around.family if around is not None else None)
-        mapping = Mapping(entries, family, origin or (around.origin if around is not None else ""))
+        origin = origin or (around.origin if around is not None else "")
+        mapping = Mapping(entries, family, origin, _outermost(first, seen))
         seen[first.path] = mapping
         yield mapping
+
+
+def _outermost(entry: Entry, seen: dict[tuple[str, ...], Mapping]) -> Mapping | None:
+    """The outermost of the mappings so far that an entry stands in."""
+    around = (seen.get(entry.path[:end]) for end in range(len(entry.path)))
+    same = (each for each in around if each is not None)
+    if entry.form not in FILES:  # the paths of other dicts of a Python file are the same
+        same = (each for each in same if each.entries[0].statement == entry.statement)
+    return next(same, None)
 
 
 def _family(entries: Sequence[Entry], around: Family | None) -> Family | None:
@@ -242,5 +255,11 @@ def differs(mapping: Mapping, entry: Entry) -> bool:
     if not flavour or flavour == weights.flavour or not (weights.strict or is_gelu(flavour)):
         return False
     if entry is not mapping.named(entry.key) or any(entry is changed for changed, _ in mapping.conflicts()):
+        return False
+    outer = mapping.outer
+    around = outer.family.name if outer is not None and outer.family is not None else ""
+    if weights.within and outer is not None and not around.startswith(weights.within):
+        return False
+    if weights.except_ and entry.owner.endswith(weights.except_):
         return False
     return not any(word in mapping.origin for word in weights.unless)

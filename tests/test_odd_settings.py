@@ -80,3 +80,11 @@ def test_clip_as_part_of_what_others_trained_is_silent(text: str) -> None:
 def test_clip_itself_is_not() -> None:
     text = '{"model_type": "clip", "text_config": {"model_type": "clip_text_model", "hidden_act": "gelu"}}'
     assert [finding.code for finding in found("config.json", text)] == ["GEL105"]
+
+
+def test_another_configuration_of_a_python_file_is_not_around() -> None:
+    text = (
+        "from transformers import BertConfig, CLIPTextConfig\n\n"
+        "bert = BertConfig(hidden_act='gelu', num_hidden_layers=2)\nclip = CLIPTextConfig(hidden_act='gelu')\n"
+    )
+    assert [(finding.code, finding.span.row) for finding in found("m.py", text)] == [("GEL105", 4)]

@@ -32,21 +32,29 @@ class Weights(NamedTuple):
     whose    whose weights they are, as a message says it
     strict   nobody trains this family with anything else, not even with what is no GELU
     unless   words in ``_name_or_path`` of weights that were trained with another
+    within   how the names of families begin whose models hold these weights: inside others they were trained anew
+    except_  how the names of classes end whose weights may be others'
     """
 
     flavour: str
     whose: str
     strict: bool = False
     unless: tuple[str, ...] = ()
+    within: str = ""
+    except_: tuple[str, ...] = ()
 
 
 #: Gemma was trained with jax.nn.gelu, whose default is tanh: huggingface/transformers#29402.
 _GEMMA = Weights("tanh", "Gemma's weights were trained with the tanh GELU of JAX", strict=True)
-#: OpenAI's are quick, those of LAION and others plain: open_clip/pretrained.py, open_clip/model.py.
+#: OpenAI's are quick, those of LAION and others plain: open_clip/pretrained.py, open_clip/model.py. An encoder inside
+#: another family, as in Sam3Config of transformers 5.24, is erf by default. Whose those with
+#: a projection are is not known.
 _CLIP = Weights(
     "quick",
     "OpenAI's CLIP weights were trained with x·σ(1.702x) (those of LAION with the erf GELU)",
     unless=("laion", "datacomp", "dfn", "apple", "metaclip", "open_clip", "openclip", "eva", "siglip", "tinyclip"),
+    within="CLIP",
+    except_=("WithProjection",),
 )
 _KNOWN: dict[str, Weights] = {
     # gelu() in model.py of openai/gpt-2 is the tanh form; Cerebras trained its models of this type with erf.

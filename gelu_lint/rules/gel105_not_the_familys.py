@@ -34,12 +34,7 @@ _GEMMA_1 = "; transformers 4.38 and 4.48 to 5.17 compute erf from it, 4.39 to 4.
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
-    whole: dict[str, Mapping] = {}  # by document the mapping that all others stand in
     for mapping in mappings(file) if file.entries else ():
-        first = mapping.entries[0]
-        outer = whole.setdefault(first.path[0] if first.path[:1] and first.path[0].startswith("---") else "", mapping)
-        if _is_part_of_another(mapping, outer):
-            continue
         for entry in mapping.entries:
             if entry.form in DEFINING or not differs(mapping, entry) or is_test(file.place, entry.symbol):
                 continue
@@ -57,16 +52,6 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             yield report(
                 "GEL105", file, entry, message, grave, fix, flavour=flavour, claimed=weights.flavour, error=gap
             )
-
-
-def _is_part_of_another(mapping: Mapping, outer: Mapping) -> bool:
-    """Whether an encoder of CLIP's kind is part of a model that others trained: of another family (as in SAM 3), or of
-    an image generator, whose text encoders have a projection."""
-    if mapping.family is None or not mapping.family.name.startswith("CLIP"):
-        return False
-    if mapping.entries[0].owner.endswith("WithProjection"):
-        return True
-    return outer is not mapping and (outer.family is None or not outer.family.name.startswith("CLIP"))
 
 
 def _fix(
