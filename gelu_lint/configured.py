@@ -12,10 +12,10 @@ from gelu_lint.facts.activations import REGISTRIES, Registry
 from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.handwritten import internal
 from gelu_lint.model import Entry, FileSummary, Load, Settings, Site, Span, Taker
+from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.roles import is_mock, is_reference, is_test, words
 from gelu_lint.settings import FILES, Mapping, mappings, meant
 
-_GELUS = ("erf", "tanh", "quick")
 _TRANSFORMERS = REGISTRIES["transformers"]
 #: Words of keys, classes and families that name a part of a model.
 _SIDES = frozenset(("text", "vision", "visual", "image", "audio", "speech", "video", "qformer", "language"))
@@ -153,7 +153,7 @@ def _in_file(config: FileSummary, links: _Links) -> Iterator[Clash]:
             found = _gelus(file, taker)
             if found is None or found.flavour in wanted:
                 continue
-            if wanted.isdisjoint(_GELUS) and not (only and found.alone and found.sites[0][0] is taker):
+            if wanted.isdisjoint(GELUS) and not (only and found.alone and found.sites[0][0] is taker):
                 continue
             near = [(owner, site) for owner, site in found.sites if _fits(entry, owner, taker, link)]
             if near:

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from gelu_lint.facts.table import callables
 from gelu_lint.handwritten import distance, internal, label
 from gelu_lint.model import Def, Edit, FileSummary, Parameter, Site, Span, Swap
-from gelu_lint.numerics.flavours import between
+from gelu_lint.numerics.flavours import GELUS, between
 from gelu_lint.roles import is_backward, is_mock, is_reference, is_test, words
 
 #: Flavours that people mean by GELU.
-_GELUS = ("erf", "tanh", "quick")
 #: So many rows at most has a class that is but an activation.
 _SHORT = 15
 _USED = ("call", "partial", "super", "formula", "attribute", "argument", "variable", "return", "element")
@@ -79,7 +78,7 @@ def is_fixed(site: Site, *, chosen: bool = False) -> bool:
     if (
         site.form not in _USED
         or site.place in ("default", "table")
-        or site.flavour not in _GELUS
+        or site.flavour not in GELUS
         or site.tested
         or is_backward(site.symbol)
     ):
@@ -286,7 +285,7 @@ def _swapped(file: FileSummary, sites: Sequence[Site]) -> Iterator[Loss]:
         site = every.get(swap.span)
         if site is not None:
             handed = site.spelling == "reference" and site.form == "table"
-            if site.given == "absent" and (site.form in ("call", "partial") or handed) and site.flavour in _GELUS:
+            if site.given == "absent" and (site.form in ("call", "partial") or handed) and site.flavour in GELUS:
                 row = callables()[site.callee]
                 text = f"{swap.subject}.approximate" if row.framework == "torch" and not handed else ""
                 message = (

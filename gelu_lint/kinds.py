@@ -38,14 +38,12 @@ _GELU = re.compile(rb"gelu(?![a-z])")
 #: Bytes from which on a file of settings is data rather than a configuration: it is passed over.
 _LARGEST = 512_000
 
-#: What a walk over a directory collects.
-WALKED = (".py", ".json", ".yaml", ".yml", ".toml", ".onnx", *_README[1:], *_CAPITALS)
-
-#: How the names of files of settings end; some of them hold other things, by name.
-SETTINGS = (".json", ".yaml", ".yml", ".toml")
-
-#: Kinds whose files are read, other than Python.
+#: Kinds of files of settings, and how their names end; some of them hold other things, by name.
 CONFIGS = ("json", "yaml", "toml")
+SETTINGS = tuple(suffix for suffix, kind in _SUFFIXES.items() if kind in CONFIGS)
+
+#: What a walk over a directory collects.
+WALKED = (".py", *SETTINGS, ".onnx", *_README[1:], *_CAPITALS)
 
 
 def kind_of(path: str) -> str:

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from gelu_lint.claims import claim, says_gelu
 from gelu_lint.facts.activations import ELSEWHERE, REGISTRIES, Registry
 from gelu_lint.facts.settings import ACTIVATION_KEYS
+from gelu_lint.handwritten import graded
+from gelu_lint.kinds import CONFIGS
 from gelu_lint.model import Edit, Entry, FileSummary, Span, Value
-from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, apart, between
+from gelu_lint.numerics.flavours import FLAVOURS, GELUS, OTHERS, apart, between
 
 TYPE_CHECKING = False  # families are loaded where a mapping says which one it is of
 if TYPE_CHECKING:
@@ -17,12 +19,11 @@ if TYPE_CHECKING:
 
 #: Forms that say what a key of the author's own class is by default, rather than setting one of a known class.
 DEFINING = ("default", "field", "option")
-#: Files of settings.
-FILES = ("json", "yaml", "toml")
+#: Forms that are files of settings: a form is called as the kind of its file.
+FILES = CONFIGS
 #: Keys that configurations of transformers have, and few others.
 _HF_KEYS = ("hidden_act", "hidden_activation", "activation_function")
 _ACTIVATION = re.compile(r"(?:\w+_)?(?:act|activation|afn)(?:_fn|_func|_function|_layer)?")
-_GELUS = ("erf", "tanh", "quick")
 #: Keys under which a file of settings says which class it is for.
 _NAMES_CLASS = ("_target_", "architectures", "_class_name")
 
@@ -82,7 +83,7 @@ class Mapping:
             if other is None or key == self.family.main or key in self.family.keys:
                 continue
             flavours = (self.meant(read), self.meant(other))
-            if "" in flavours or flavours[0] == flavours[1] or {*flavours}.isdisjoint(_GELUS):
+            if "" in flavours or flavours[0] == flavours[1] or {*flavours}.isdisjoint(GELUS):
                 continue
             weights = self.family.weights
             right = weights is not None and self.family.reads(key) and flavours[1] == weights.flavour
@@ -168,7 +169,7 @@ def names_activation(entry: Entry) -> bool:
 
 def is_gelu(flavour: str) -> bool:
     """Whether a flavour is one of those that go by the name."""
-    return flavour in _GELUS
+    return flavour in GELUS
 
 
 def names_gelu(value: Value) -> bool:
@@ -191,8 +192,8 @@ def size(old: str, new: str) -> float | None:
 
 
 def severity(error: float | None) -> str:
-    """How grave an error of that size is."""
-    return "error" if error is None or error >= 1e-3 else "warning" if error else "info"
+    """How grave an error of that size is; what changes nothing is an info."""
+    return "info" if error == 0 else graded(error)
 
 
 def rewritten(entry: Entry, value: str) -> Edit | None:

@@ -47,15 +47,15 @@ SILENT = {  # what falls through, and how bad that is
     "an attribute": (
         "class A:\n    def __init__(self, cfg):\n        if cfg.hidden_act == 'gelu':\n            self.act = F.gelu\n"
         "        else:\n            self.act = F.silu\n",
-        ("branch", ("gelu",), "silu", "error"),
+        ("branch", ("gelu",), "silu", "info"),
     ),
     "the input": (
         "def f(x, activation):\n    if activation == 'gelu':\n        return F.gelu(x)\n    return x\n",
-        ("branch", ("gelu",), "identity", "error"),
+        ("branch", ("gelu",), "identity", "info"),
     ),
     "a lambda": (
         "def f(act):\n    return nn.GELU() if act.lower() == 'gelu' else lambda x: x\n",
-        ("ternary", ("gelu",), "identity", "error"),
+        ("ternary", ("gelu",), "identity", "info"),
     ),
     "a chain of ternaries": (
         "def f(act):\n    return F.relu if act == 'relu' else F.silu if act == 'silu' else F.gelu\n",
@@ -64,7 +64,7 @@ SILENT = {  # what falls through, and how bad that is
     "a formula": (
         "def f(x, act):\n    if act == 'gelu':\n        return x * 0.5 * (1.0 + torch.erf(x / 1.4142135623730951))\n"
         "    else:\n        return F.relu(x)\n",
-        ("branch", ("gelu",), "relu", "error"),
+        ("branch", ("gelu",), "relu", "info"),
     ),
     "a table at hand": (
         "def f(act):\n    return {'relu': nn.ReLU, 'gelu': nn.GELU}.get(act, nn.Identity)()\n",
@@ -110,7 +110,7 @@ def test_silent_fallbacks(case: str) -> None:
     (fallback,) = fallbacks(text)
     assert (fallback.form, fallback.names, fallback.flavour, fallback.told) == (form, names, flavour, "")
     (finding,) = found(text)
-    assert finding.severity == ("info" if len(names) == 1 and fallback.whole else severity)
+    assert finding.severity == severity
     assert finding.fix is None
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gelu_lint.facts.activation_names import NAMES
+
 
 class Registry(NamedTuple):
     """One table.
@@ -32,20 +34,14 @@ class Registry(NamedTuple):
 
 
 _HF = {
-    "gelu": "erf",
+    **NAMES,
     "gelu_10": "",
-    "gelu_fast": "tanh",
-    "gelu_new": "tanh",
-    "gelu_python": "erf",
-    "gelu_pytorch_tanh": "tanh",
-    "gelu_python_tanh": "tanh",
     "gelu_accurate": "tanh",
     "hardswish": "",
     "laplace": "",
     "leaky_relu": "",
     "linear": "",
     "mish": "",
-    "quick_gelu": "quick",
     "relu": "relu",
     "relu2": "",
     "relu6": "",

@@ -127,6 +127,9 @@ def _tanh_of_softplus(x: float) -> float:
     return math.tanh(max(x, 0.0) + math.log1p(math.exp(-abs(x))))
 
 
+#: The flavours that go by the name GELU alone.
+GELUS = ("erf", "tanh", "quick")
+
 #: Other activations, with the frameworks' default parameters: what is found under the name of GELU.
 OTHERS: dict[str, Function] = {
     "silu": silu,

@@ -1,7 +1,7 @@
 """Settings that name the erf GELU and switch training to fp16.
 
 ## What it does
-Reports, in a file of settings (or dicts and calls of one Python file), an activation that is the erf GELU of PyTorch
+Reports, in a file of settings (or one dict or call in Python), an activation that is the erf GELU of PyTorch
 where the settings around it switch fp16 on: `fp16: true` of the Trainer, `fp16: {enabled: true}` of DeepSpeed,
 `mixed_precision: fp16` of Accelerate, `precision: 16-mixed` of Lightning. bf16 is fine, and so is a `torch_dtype`,
 which says how weights are stored. The nearest switch decides: in the same mapping, in those around it, then in a

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from gelu_lint.facts.activation_names import NAMES
 from gelu_lint.handwritten import distance, graded, internal, label
 from gelu_lint.model import Fallback, FileSummary, Finding, Project
-from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, Difference, difference
+from gelu_lint.numerics.flavours import FLAVOURS, GELUS, OTHERS, Difference, difference
 from gelu_lint.roles import is_mock, is_reference, is_test
 from gelu_lint.rule import Rule, bad, good, report
 
@@ -36,7 +36,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         return
     for found in file.fallbacks:
         quiet = is_test(file.place, found.symbol) or is_reference(found.symbol) or is_mock(found.symbol)
-        if quiet or found.told or not (_is_gelu(found.flavour) or any(map(_is_gelu, found.gelus))):
+        if quiet or found.told or {found.flavour, *found.gelus}.isdisjoint(GELUS):
             continue
         name = _falling(found)
         if name is None:
@@ -62,10 +62,6 @@ def _falling(found: Fallback) -> str | None:
         if not known and NAMES[name] != found.flavour and not (found.form == "attribute" and name == "gelu"):
             return name
     return None
-
-
-def _is_gelu(flavour: str) -> bool:
-    return flavour in ("erf", "tanh", "quick")
 
 
 def _gap(name: str, flavour: str) -> Difference:

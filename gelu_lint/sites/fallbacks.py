@@ -10,6 +10,7 @@ from gelu_lint.claims import words
 from gelu_lint.facts.activation_names import NAMES
 from gelu_lint.facts.table import find, others
 from gelu_lint.model import Fallback, Site
+from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.sites.asks import names_activation, subject_of
 from gelu_lint.sites.choices import Choices
 from gelu_lint.sites.context import symbol
@@ -301,7 +302,7 @@ class Fallbacks:
         gelus = [site for body in bodies for site in self._choices.within(body)]
         sites = self._choices.stands_for(value, moment)
         flavour = "" if sites else self._other(value, moment, bodies)
-        if sites or (flavour and (gelus or flavour in ("erf", "tanh", "quick"))):
+        if sites or (flavour and (gelus or flavour in GELUS)):
             self._plans.append(
                 _Plan(form, tuple(asked), tuple(gelus), value, moment, path, warns, flavour, tuple(sites))
             )
@@ -375,7 +376,7 @@ def _means(name: str, flavour: str) -> bool:
         return True
     if flavour == "identity":
         return name in ("identity", "linear", "no")
-    if flavour in ("erf", "tanh", "quick"):
+    if flavour in GELUS:
         return NAMES.get(name, flavour if "gelu" in name else "") == flavour
     return name in (("silu", "swish") if flavour == "silu" else (flavour.removeprefix("plain_"),))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gelu_lint.facts.comparing import WORDS
 from gelu_lint.model import Arrival, Context, FileSummary, Site, Swap
+from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.reach import Reach
 from gelu_lint.sites.absent import Absences
 from gelu_lint.sites.backwards import Backwards
@@ -126,7 +127,7 @@ class Recognisers:
 
 def _in_classes(sites: Sequence[Site], swaps: Sequence[Swap]) -> list[int]:
     """The rows at which a class may compute a GELU that it has not been asked for by name."""
-    known = [site.span.row for site in sites if "." in site.symbol and site.flavour in ("erf", "tanh", "quick")]
+    known = [site.span.row for site in sites if "." in site.symbol and site.flavour in GELUS]
     return sorted((*known, *(swap.span.row for swap in swaps if swap.kind == "helper")))
 
 
