@@ -11,13 +11,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gelu_lint.runtime.recognise import NotElementwise as NotElementwise
     from gelu_lint.runtime.recognise import recognise as recognise
     from gelu_lint.runtime.recognise import told as told
+    from gelu_lint.runtime.subject import NotDeterministic as NotDeterministic
+    from gelu_lint.runtime.subject import NotElementwise as NotElementwise
 
 #: Public names, each with the module below this one that has it.
 _PUBLIC = {
-    "NotElementwise": "recognise",
+    "NotDeterministic": "subject",
+    "NotElementwise": "subject",
     "recognise": "recognise",
     "told": "recognise",
 }

@@ -11,7 +11,7 @@ import torch
 from gelu_lint.handwritten import MEANT, distance, label
 from gelu_lint.numerics import match
 from gelu_lint.numerics.evaluate import CORE, GRID, columns, evaluate, steps
-from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, Function, difference
+from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, Function, apart, difference
 from gelu_lint.numerics.identify import by_values, identify, member
 from gelu_lint.numerics.ir import Expr
 from gelu_lint.numerics.match import UNKNOWN, Identity
@@ -91,7 +91,7 @@ def _other(column: Sequence[float]) -> Identity:
     """Another activation, else the flavour that is nearest."""
     for name, function in OTHERS.items():
         if match.same(column, [function(x) for x in GRID]):
-            gap = difference(function, FLAVOURS["erf"].value)
+            gap = apart(name, "erf")
             return Identity(name, math.inf if gap.size is None else gap.size, gap.at, nearest="erf")
     return _nearest(GRID, column)
 
@@ -135,9 +135,9 @@ def told(identity: Identity) -> str:
         reason = f" ({why})" if why else ""
         return f"computes no known GELU{reason}" + (f"; nearest is {label(nearest)}, {far}" if nearest else "")
     if flavour == "sigmoid_k":
-        return f"computes x·σ({parameter:.5g}x), {far} from {label('quick')}"
+        return f"computes x·σ({parameter:.5g}x), not {label('quick')}: {far}"
     if flavour == "gelu_t":
-        return f"computes x·Φ(x/{parameter:.5g}), {far} from {label('erf')}"
+        return f"computes x·Φ(x/{parameter:.5g}), not {label('erf')}: {far}"
     if flavour == "clipped":
         return f"computes {label(nearest)}, clamped at {parameter:.5g}".replace("-", "−")
     if flavour == "squared":

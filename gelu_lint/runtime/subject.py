@@ -79,7 +79,8 @@ class Subject:
                 return None
 
     def _points(self) -> torch.Tensor:
-        return torch.tensor(GRID, dtype=torch.float64).to(device=self._device, dtype=self._dtype)
+        points = torch.tensor(GRID, dtype=torch.float64, device="cpu")  # whatever the default device is
+        return points.to(device=self._device, dtype=self._dtype)
 
     def _values(self) -> Values:
         points = self._points()
@@ -162,10 +163,11 @@ def _undisturbed(function: object, device: torch.device) -> Iterator[None]:
     try:
         with torch.random.fork_rng(devices=devices), torch.no_grad():
             yield
+    finally:
+        with torch.no_grad():
             for tensor, before in held:
                 if not torch.equal(tensor, before):
                     tensor.copy_(before)
-    finally:
         random.setstate(states[0])
         if numpy is not None:
             numpy.random.set_state(states[1])
