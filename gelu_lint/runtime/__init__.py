@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gelu_lint.runtime.recognise import recognise as recognise
     from gelu_lint.runtime.recognise import told as told
+    from gelu_lint.runtime.references import gelu as gelu
+    from gelu_lint.runtime.references import gelu_slope as gelu_slope
     from gelu_lint.runtime.subject import NotDeterministic as NotDeterministic
     from gelu_lint.runtime.subject import NotElementwise as NotElementwise
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "NotDeterministic": "subject",
     "NotElementwise": "subject",
+    "gelu": "references",
+    "gelu_slope": "references",
     "recognise": "recognise",
     "told": "recognise",
 }
