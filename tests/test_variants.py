@@ -120,7 +120,8 @@ def test_low_precision(module, dtype):
     y.sum().backward()
     assert y.dtype == dtype and x.grad.isfinite().all() and y.isfinite().all()
     want = copy.deepcopy(module).double()(x.detach().double())
-    assert ((y - want).abs() <= 4 * torch.finfo(dtype).eps * want.abs().clamp(min=1)).all()
+    tolerance = max(2 * torch.finfo(dtype).eps, 2e-6)  # oneDNN's float32 GELU is off by 1.1e-6
+    assert ((y - want).abs() <= tolerance * want.abs().clamp(min=1)).all()
 
 
 def test_a_small_temperature_does_not_overflow_in_half_precision():
