@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gelu_lint.handwritten import MEANT, label
 from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, Function
 from gelu_lint.numerics.ir import OPS
 from gelu_lint.numerics.match import Identity
 
-#: Every flavour and other activation, in words.
-NAMES = {
-    "erf": "the erf GELU",
-    "tanh": "the tanh GELU",
-    "quick": "the quick GELU",
-    "silu": "SiLU",
-    "relu": "ReLU",
-    "elu": "ELU",
-    "selu": "SELU",
-    "mish": "Mish",
-    "leaky_relu": "leaky ReLU",
-    "sigmoid": "σ(x)",
-    "plain_tanh": "tanh(x)",
-    "softplus": "softplus",
-}
 #: Families of one parameter: in words, and the function with it.
 _FAMILIES: dict[str, tuple[str, Callable[[float], Function]]] = {
     "quick": ("x·σ({0:.4g}x)", lambda k: lambda x: x * OPS["sigmoid"].function(k * x)),
@@ -57,14 +43,13 @@ def function_of(found: str | Identity, slope: bool = False) -> Function:
 def in_words(found: str | Identity) -> str:
     """What a flavour's name or an identity says of itself: "nearly the tanh GELU: 0.44715 for 0.044715"."""
     identity = Identity(found) if isinstance(found, str) else found
-    flavour, nearest = identity.flavour, NAMES.get(identity.nearest, "")
-    family = _FAMILIES.get(flavour)
+    flavour, nearest = identity.flavour, identity.nearest
     if flavour == "near":
-        return f"nearly {nearest}: {identity.why}"
-    if family is not None and identity.parameter is not None and flavour != "quick":
-        return family[0].format(identity.parameter)
+        return f"nearly {MEANT[nearest]}: {identity.why}"
+    if flavour in _FAMILIES and identity.parameter is not None and flavour != "quick":
+        return _FAMILIES[flavour][0].format(identity.parameter)
     if flavour == "gate":
-        return f"the gate of {nearest or 'a GELU'}, without its factor x"
+        return f"the gate of {label(nearest) if nearest else 'a GELU'}, without its factor x"
     if flavour in ("clipped", "squared", "sparse") and nearest:
-        return f"{nearest}, {flavour}"
-    return NAMES.get(flavour, "no flavour that is known")
+        return f"{label(nearest)}, {flavour}"
+    return label(flavour) if flavour in FLAVOURS or flavour in OTHERS else "no known GELU"

@@ -114,24 +114,29 @@ def against(
     path: Path | None = None,
     *,
     title: str = "",
+    identity: Identity | None = None,
     slope: bool = False,
 ) -> Figure:
     """A function and the flavour that is expected: both, and how far they are apart, with the fault as the title.
 
-    found   a flavour (a name in FLAVOURS or OTHERS), what `numerics.identify` says, a function float → float, or
-            samples of one, in which nan and ±inf are gaps
-    wanted  a name in FLAVOURS
-    title   what is wrong, in words, line by line; if not given, what ``found`` says of itself. The largest difference
-            is added: over all real x for a function, over the points for samples
-    slope   ``found`` is a derivative, and is held against that of ``wanted``
+    found     a flavour (a name in FLAVOURS or OTHERS), what `numerics.identify` says, a function float → float, or
+              samples of one, in which nan and ±inf are gaps
+    wanted    a name in FLAVOURS
+    title     what is wrong, in words, line by line; if not given, what ``identity``, or ``found`` itself, says of that.
+              The largest difference is added: over all real x for a function, over the points for samples
+    identity  what the function or the samples have been found to be
+    slope     ``found`` is a derivative, and is held against that of ``wanted``
 
     KeyError for an unknown flavour; ValueError for an identity that tells no values (near, gate, clipped, unknown: give
     the function), and for samples that are none.
     """
     _check(path)
     old = FLAVOURS[wanted].slope if slope else FLAVOURS[wanted].value
+    named = found if isinstance(found, (str, Identity)) else identity
+    if named is not None:
+        title = title or in_words(named)
     if isinstance(found, (str, Identity)):
-        title, found = title or in_words(found), function_of(found, slope)
+        found = function_of(found, slope)
     if callable(found):
         largest = peak(old, found, difference(old, found))
         reach = next((reach for reach in _REACHES if largest.off and largest.reach <= _EDGE * reach), _REACHES[0])
