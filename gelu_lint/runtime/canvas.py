@@ -22,6 +22,8 @@ FORMATS = ("png", "svg")
 WIDTH = 8.6  # inches
 DPI = 150  # of a PNG: 1290 pixels across, sharp at the width of a README
 
+_FEW = 60  # points of a curve
+
 INK, FAINT, GREY = "#333333", "#888888", "#777777"
 #: Colours that people with any kind of colour vision tell apart (Okabe & Ito, https://jfly.uni-koeln.de/color/).
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -96,8 +98,11 @@ def figure(height: float) -> Figure:
 
 
 def draw(axes: Axes, points: Sequence[float], values: Sequence[float], curve: Curve) -> None:
-    """A function, given by its values at points."""
-    (line,) = axes.plot(points, values, color=curve.colour, linewidth=curve.width, label=curve.label)
+    """A function, given by its values at points; few of them are dotted, for one between gaps makes no line."""
+    marker = "o" if len(points) < _FEW else None
+    (line,) = axes.plot(
+        points, values, color=curve.colour, linewidth=curve.width, label=curve.label, marker=marker, markersize=3.5
+    )
     if curve.dashes:
         line.set_dashes(curve.dashes)
 

@@ -78,7 +78,7 @@ def amount(size: float) -> str:
 
 
 def _place(at: float, even: bool) -> str:
-    return f"|x| = {abs(at):.3f}" if even else _minus(f"x = {at:.3f}")
+    return f"|x| = {abs(at):.3f}" if even else _minus(f"x = {at:.3f}" if at else "x = 0")
 
 
 def _infinity(at: float) -> str:

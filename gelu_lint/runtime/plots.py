@@ -55,12 +55,14 @@ REFERENCE = "erf"
 ERRORS = ("tanh", "quick", "silu")
 
 _DIP = (-3.0, 0.0)  # where flavours differ most to the eye
-_FREE = 0.45  # of the height of a panel, below the place for that magnified
+_PLACE = (0.15, 0.5, 0.33, 0.46)  # of a panel, for that magnified: left, bottom, width, height
+_TICKS = 0.12  # of a panel, for the numbers beside and below that
 _LINE = 90  # characters of a title that fit
 _COUNT = 601  # points of a curve: two a pixel
 _REACHES = (4.0, 6.0, 12.0)
 _EDGE = 0.85  # of a reach: where the largest difference still has room around it
 _LEAST = 4 * ROUNDING  # of an axis of differences: what is below shows as none
+_FLAT = 0.1  # margin around what is flat
 _ROOM = 2.0  # how far a curve may lead the axis away from the one that is wanted, in heights of that
 
 
@@ -145,25 +147,33 @@ def against(
     else:
         points, values = _samples(found)
         largest = peak_among(points, [value - old(x) for x, value in zip(points, values, strict=True)])
-    exact = [old(x) for x in points]
+    across = (points[0], points[-1])
+    smooth = _points(*across)
+    exact = [old(x) for x in smooth]
+    wide = Curve(f"expected: {f'{_name(wanted)}, its derivative' if slope else CURVES[wanted].label}", BLUE, width=2.6)
+    dashed = Curve("computed", VERMILION, (3.0, 1.5))
     with style():
         made = figure(3.9)
         left, right = made.subplots(1, 2)
-        across, up = (points[0], points[-1]), _limits(exact, values)
-        expected = f"{_name(wanted)}, its derivative" if slope else CURVES[wanted].label
-        _both(left, points, exact, values, expected)
+        draw(left, smooth, exact, wide)
+        draw(left, points, values, dashed)
+        up = _limits(exact, values)
         left.set(xlim=across, ylim=up, xlabel="x", ylabel=_label(slope))
-        dip = [i for i, x in enumerate(points) if _DIP[0] <= x <= _DIP[1]]
-        if dip and max(values[i] for i in dip) < up[0] + _FREE * (up[1] - up[0]):
-            inset = left.inset_axes((0.15, 0.5, 0.36, 0.46))
-            _both(inset, points, exact, values, expected)
-            inner = _limits([exact[i] for i in dip], [values[i] for i in dip])
+        if across[0] <= _DIP[0] and _free((*smooth, *points), (*exact, *values), across, up):
+            inset = left.inset_axes(_PLACE)
+            draw(inset, smooth, exact, wide)
+            draw(inset, points, values, dashed)
+            inner = _limits(
+                [y for x, y in zip(smooth, exact, strict=True) if _DIP[0] <= x <= _DIP[1]],
+                [y for x, y in zip(points, values, strict=True) if _DIP[0] <= x <= _DIP[1]],
+                up[1] - up[0],
+            )
             inset.set(xlim=_DIP, ylim=inner)
             inset.tick_params(labelsize=8)
             inset.spines[:].set_visible(True)
             frame(left, _DIP, inner)
-        gaps = [value - right_value for value, right_value in zip(values, exact, strict=True)]
-        draw(right, points, gaps, Curve("computed − expected", VERMILION))
+        gaps = [value - old(x) for x, value in zip(points, values, strict=True)]
+        draw(right, points, gaps, dashed._replace(label="computed − expected", dashes=()))
         mark(right, largest.points if largest.off else ())
         right.set(xlim=across, xlabel="x", ylabel="computed − expected")
         low, high = right.get_ylim()
@@ -172,11 +182,6 @@ def against(
         made.suptitle(_wrapped(": ".join(filter(None, (title, largest.sentence)))), fontsize=11)
         legend(made, left)
     return _given(made, path)
-
-
-def _both(axes: Axes, points: Sequence[float], exact: Sequence[float], values: Sequence[float], expected: str) -> None:
-    draw(axes, points, exact, Curve(f"expected: {expected}", BLUE, width=2.6))
-    draw(axes, points, values, Curve("computed", VERMILION, (3.0, 1.5)))
 
 
 def _check(path: Path | None) -> None:
@@ -232,10 +237,21 @@ def _wrapped(title: str) -> str:
     return "\n".join(part for line in title.split("\n") for part in textwrap.wrap(line, _LINE))
 
 
-def _limits(exact: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
-    """The ends of an axis that shows one curve wholly, and another as far as it is not far off."""
-    room = _ROOM * (max(exact) - min(exact))
+def _free(
+    points: Sequence[float], values: Sequence[float], across: tuple[float, float], up: tuple[float, float]
+) -> bool:
+    """Whether curves leave the place free where the dip is magnified."""
+    left, bottom, width, _ = _PLACE
+    start, end = (across[0] + part * (across[1] - across[0]) for part in (left - _TICKS, left + width + _TICKS / 4))
+    low = up[0] + (bottom - _TICKS) * (up[1] - up[0])
+    return not any(start <= x <= end and y > low for x, y in zip(points, values, strict=True))
+
+
+def _limits(exact: Sequence[float], values: Sequence[float], room: float | None = None) -> tuple[float, float]:
+    """The ends of an axis that shows one curve wholly, and another as far as it is not more than ``room`` away."""
+    if room is None:
+        room = _ROOM * (max(exact) - min(exact))
     shown = [value for value in values if min(exact) - room <= value <= max(exact) + room]
     low, high = min(*exact, *shown), max(*exact, *shown)
-    margin = 0.05 * (high - low)
+    margin = 0.05 * (high - low) or _FLAT
     return low - margin, high + margin
