@@ -309,6 +309,20 @@ def test_values_decide_where_no_operation_is_seen():
     )
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.gelu(x).masked_fill(x > 6, 6.0),
+        lambda x: torch.where(x < 6, F.gelu(x), 6.0),
+        lambda x: F.gelu(x) * (x <= 6),
+        lambda x: F.gelu(x) * (x > -0.5),
+    ],
+)
+def test_pieces_are_no_slip(function):
+    found = recognise(function)
+    assert (found.flavour, found.nearest) == ("unknown", "erf")
+
+
 def test_what_fails_in_float64_is_run_in_float32():
     weight = torch.tensor([0.5, 0.5])
 
@@ -364,7 +378,8 @@ class Noisy(nn.Module):
         (nn.GLU(), r"GLU does not work element by element: it makes shape \(8, 55\) of \(8, 110\)"),
         (nn.GELU, "GELU gives a GELU, not a tensor"),
         (lambda x: (x, x), "gives a tuple, not a tensor"),
-        (lambda x: x > 0, "gives a tensor of torch.bool, not of floating-point numbers"),
+        (lambda x: x > 0, "gives a tensor of torch.bool, not a dense one of floating-point numbers"),
+        (lambda x: x.to_sparse(), "gives a tensor of torch.sparse_coo, not a dense one"),
         (lambda x: 1 / 0, "ZeroDivisionError: division by zero"),
         (nn.PReLU(64), "RuntimeError"),
         (nn.PReLU(device="meta"), "is on the meta device"),
