@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gelu_lint.dropped import is_fixed, losses
@@ -15,6 +15,7 @@ from gelu_lint.model import Entry, FileSummary, Load, Settings, Site, Span, Take
 from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.roles import is_mock, is_reference, is_test, words
 from gelu_lint.settings import FILES, Mapping, mappings, meant
+from gelu_lint.takers import asks
 
 _TRANSFORMERS = REGISTRIES["transformers"]
 #: Words of keys, classes and families that name a part of a model.
@@ -72,6 +73,64 @@ class _Gelus(NamedTuple):
     flavour: str
     sites: tuple[tuple[Taker, Site], ...]
     alone: bool  # no other activation is near
+
+
+class Hooks(NamedTuple):
+    """What tells the files that files of settings may be for.
+
+    words     one of them stands in each file whose classes they name, or are given one: what the files of settings are
+              called, without suffixes, and the classes that they name
+    families  some are for all models of a type
+    """
+
+    words: frozenset[str]
+    families: bool
+
+
+def hooks(files: Iterable[FileSummary]) -> Hooks:
+    """The hooks of the files of settings among ``files``."""
+    words, families = {""}, False
+    for file in files:
+        entries = [entry for entry in file.entries if entry.form in FILES]
+        if any(entry.key in ACTIVATION_KEYS for entry in entries):
+            words.add(posixpath.basename(_posix(file.path)).partition(".")[0])
+            words.update(_class_of(entry.owner) for entry in entries)
+            families = families or any(entry.model_type for entry in entries)
+    return Hooks(frozenset(words - {""}), families)
+
+
+def may_clash(file: FileSummary) -> bool:
+    """Whether a class of a file, as far as its GELUs tell, may be one that settings say something else of."""
+    return next(_fixed_in_classes(file), None) is not None and not is_test(file.place) and not internal(file)
+
+
+def is_open(file: FileSummary, text: str, hooks: Hooks) -> bool:
+    """Whether what configures the classes of a file may contradict them: of one that may clash, with this text.
+
+    Where no file of settings is for it only those count that a class takes: for what is no part with a design of its
+    own, and, where other code asks for activations, for what loses its own.
+    """
+    if any(word in text for word in hooks.words):
+        return True
+    fixed = [*_fixed_in_classes(file)]
+    if asks(text):
+        return not {loss.span for loss in losses(file)}.isdisjoint(site.span for site in fixed)
+    return hooks.families or any(
+        "." not in site.symbol or not _is_apart(site.symbol.partition(".")[0]) for site in fixed
+    )
+
+
+def _fixed_in_classes(file: FileSummary) -> Iterator[Site]:
+    """The GELUs that a class, or a helper of one, computes whatever it is given."""
+    helped = any(swap.kind == "helper" for swap in file.swaps)
+    return (site for site in file.sites if (helped or "." in site.symbol) and is_fixed(site))
+
+
+def _is_apart(name: str) -> bool:
+    """Whether the activation of a class of this name belongs to its design, and no key of settings is for it."""
+    own = words(name)
+    qualified = ((words(key) & _PARTS) - _USUAL for key in ACTIVATION_KEYS)
+    return _DESIGNED.search(name) is not None and not any(key and key <= own for key in qualified)
 
 
 def clashes(files: Sequence[FileSummary]) -> Iterator[Clash]:
@@ -175,7 +234,7 @@ def _configured(
         if _is_given(entry, load) and _is_only(entry, every, load):
             yield file, taker, f"{_posix(file.path)} loads it", True
     owner = _owner(config, entry)
-    name = re.split(r"[.:/]", owner)[-1]
+    name = _class_of(owner)
     same = [(file, taker) for file, taker in links.named.get(name, ()) if _is_of(owner, file) or _near(path, file)]
     if len(same) == 1:
         yield (*same[0], f"it names {name}", True)
@@ -212,6 +271,11 @@ def _owner(config: FileSummary, entry: Entry) -> str:
         if above:
             return above[0]
     return ""
+
+
+def _class_of(owner: str) -> str:
+    """The class at the end of a dotted name, or of a path."""
+    return re.split(r"[.:/]", owner)[-1]
 
 
 def _is_of(owner: str, file: FileSummary) -> bool:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+from gelu_lint.configured import Hooks, hooks, is_open, may_clash
 from gelu_lint.discover import anchors
 from gelu_lint.half import imports
 from gelu_lint.kinds import kind_of
@@ -15,11 +16,12 @@ from gelu_lint.model import Arrival, Context, FileSummary, Finding, Project, Set
 from gelu_lint.reach import Reach
 from gelu_lint.registry import all_rules
 from gelu_lint.requirements import is_probed, option, requirements
+from gelu_lint.rule import Rule
 from gelu_lint.runner import Done, Memory, Task, again, codes_for, led_key, project_for, read
 from gelu_lint.screen import passes
 from gelu_lint.source import Unreadable, decode, read_bytes
 from gelu_lint.statements import statements_of
-from gelu_lint.takers import settings_in
+from gelu_lint.takers import settings_in, with_takers
 
 #: Projects of so many files are searched for those that hand a model to a function of another file.
 _SMALL = 300
@@ -152,8 +154,17 @@ class _Files:
                 self._read[name] = b""
         return self._read[name]
 
-    def settled(self, path: str, summary: FileSummary) -> FileSummary:
-        """A summary with the classes of settings that other files define for the classes of its file."""
+    def configured(self, path: str, summary: FileSummary, hooks: Hooks) -> FileSummary | None:
+        """A summary with what configures the classes of its file, other files asked for the classes of their settings;
+        None where that is of no concern."""
+        data = self._bytes(self.names[path])
+        if not is_open(summary, data.decode("latin-1"), hooks):
+            return None
+        try:
+            source = decode(path, data)
+        except Unreadable:
+            return None
+        summary = with_takers(summary, source.text, source.rows)
         if not any(taker.of for taker in summary.takers):
             return summary
         return settled(self.names[path], summary, self.modules, self._settings, self._imports)
@@ -181,11 +192,13 @@ class _Files:
             return None
         return with_training(summary or FileSummary(source.path).placed(self.root), source.text)
 
-    def reach(self, name: str) -> Reach | None:
-        """What the code of a file may run, None where it is no text."""
+    def reach(self, name: str, marked: Container[str]) -> Reach | None:
+        """What the code of a file may run, None where it is no text, or not followed: in a large project only files are
+        that hold a GELU or import one that does, of those whose paths are ``marked``."""
         if name not in self._reaches:
-            data = self._bytes(name)
-            followed = len(data) < _HUGE or passes(data)
+            path, data = self.paths[name], self._bytes(name)
+            followed = path in marked or self.small or self.is_near(path, self._imports(name), marked)
+            followed = followed and (len(data) < _HUGE or passes(data))
             self._reaches[name] = reach_of(name, data) if followed else None
         return self._reaches[name]
 
@@ -197,7 +210,7 @@ class _Whole:
         self._files, self._tasks, self._results = files, files.tasks, results
         self._asked: Mapping[str, FileSummary] = {}  # what files show of training, where a rule asks for it
         self._summaries = {
-            path: files.settled(path, done.summary).placed(files.root)
+            path: done.summary.placed(files.root)
             for path in self._tasks
             if (done := results.get(path)) and done.summary is not None
         }
@@ -235,7 +248,7 @@ class _Whole:
                 self._asked = self._training
             seen = [
                 summary if rule.code in codes_for(self._tasks[path]) else _evidence(summary)
-                for path, summary in sorted({**self._summaries, **(self._training if rule.loops else {})}.items())
+                for path, summary in sorted({**self._summaries, **self._more(rule)}.items())
             ]
             for finding in rule.across(seen, project) if rule.across is not None else ():
                 if rule.code in codes_for(self._files.task(finding.path)):
@@ -243,6 +256,18 @@ class _Whole:
                     for path in places & (self._summaries.keys() | {finding.path}):
                         found.setdefault(path, []).append(finding)
         return found
+
+    def _more(self, rule: Rule) -> Mapping[str, FileSummary]:
+        """The files of which a rule must see more than each shows by itself."""
+        return self._training if rule.loops else self._configured if rule.takers else {}
+
+    @functools.cached_property
+    def _configured(self) -> Mapping[str, FileSummary]:
+        """The files of which settings may say another activation, with what configures their classes."""
+        known = hooks(self._summaries.values())
+        may = {path: summary for path, summary in self._summaries.items() if may_clash(summary)}
+        found = {path: self._files.configured(path, summary, known) for path, summary in may.items()}
+        return {path: summary for path, summary in found.items() if summary is not None}
 
     @functools.cached_property
     def _training(self) -> Mapping[str, FileSummary]:
@@ -258,7 +283,9 @@ class _Whole:
         contexts = [(names[path], each._replace(path=path)) for path, held in leading.items() for each in held]
         if not contexts:
             return {}
-        led = arrivals(contexts, self._files.modules, self._files.reach, self._files.importers)
+        marked = {path for path, summary in self._summaries.items() if summary.sites}
+        reach = functools.partial(self._files.reach, marked=marked)
+        led = arrivals(contexts, self._files.modules, reach, self._files.importers)
         return {self._files.paths[name]: held for name, held in led.items()}
 
 

@@ -93,6 +93,7 @@ class Rule(NamedTuple):
     outranks   codes of rules that are silent where a finding of this one is, or leads to
     late       judges what other rules found (suppressions), so it runs after them
     loops      must see where files without a GELU train something
+    takers     must see what configures the classes of a project
     """
 
     code: str
@@ -112,6 +113,7 @@ class Rule(NamedTuple):
     across: Across | None = None
     outranks: tuple[str, ...] = ()
     loops: bool = False
+    takers: bool = False
 
 
 def report(

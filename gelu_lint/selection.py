@@ -615,20 +615,24 @@ class Selection:
     def _product(self, cut: Cut, i: int, text: str) -> None:
         """Keep all that a line rests on if a product is in ``text``, or is bound to a name that is called with."""
         lines, scope = cut.lines, cut.lines.scopes[i]
-        text = code(text)
-        told = any(says_glu(lines.defines(owner)) for owner in lines.enclosing(i, classes=True))
-        if not told and not self._gated(cut, scope):
-            return
+        if self._has_product(cut, scope, code(text)):
+            told = any(says_glu(lines.defines(owner)) for owner in lines.enclosing(i, classes=True))
+            if told or self._gated(cut, scope):
+                self._keep(cut, i, FULL)
+
+    def _has_product(self, cut: Cut, scope: int, text: str) -> bool:
+        """Whether a product is in a line of a scope, or is bound there to a name that the line calls something with."""
         if _PRODUCT.search(text):
-            self._keep(cut, i, FULL)
-            return
+            return True
+        lines = cut.lines
         for name in _OF_NAME.findall(text) if scope >= 0 else ():
             key = (id(cut), scope, name)
             if key not in self._products:
                 here = [j for j in lines.bindings[0].get(name, ()) if lines.scopes[j] == scope]
                 self._products[key] = any(_PRODUCT.search(code(lines.text(j))) for j in here)
             if self._products[key]:
-                self._keep(cut, i, FULL)
+                return True
+        return False
 
     def _gated(self, cut: Cut, scope: int) -> bool:
         """Whether the text of a function or class has names of a gated unit."""

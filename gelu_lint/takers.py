@@ -15,7 +15,8 @@ from typing import NamedTuple
 from gelu_lint.claims import chooses
 from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.lines import SILENT, targets
-from gelu_lint.model import Default, Load, Settings, Span, Taker
+from gelu_lint.model import Default, FileSummary, Load, Settings, Span, Taker
+from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import scan
 from gelu_lint.statements import Statements, statements_of
@@ -36,6 +37,8 @@ _STEMS = ("hidden_act", "activation", "act_fn", "act_layer", ".act", "\"act", "'
           "nonlinearity", "ACT", "act2fn", "_act", "getattr(")  # fmt: skip
 _STEMS_OF_OTHERS = ("SiLU", "wish", "LU6", "eLU", "SELU", "CELU", ".ELU", " ELU", "ish", "oftplus", "GLU", "Snake",
                     "lu(", "silu", "relu", "glu")  # fmt: skip
+#: Of what asks for one, what stands in no string and in no class of settings.
+_TABLES = ("ACT2FN[", "ACT2CLS[")
 _WORD = re.compile(r"[^\W\d]\w*")
 #: Bases of which nothing but what is common to all modules comes.
 _PLAIN = re.compile(
@@ -86,9 +89,28 @@ class _Class(NamedTuple):
     text: str  # without comments and long strings, which blanks stand for
 
 
-def found_in(statements: Statements, marked: Sequence[int]) -> Found:
-    """The takers of a text with these statements; ``marked`` are the rows in which it has GELUs, sorted."""
-    return _Text(statements).found(marked)
+def with_takers(summary: FileSummary, text: str, rows: Sequence[int]) -> FileSummary:
+    """``summary`` with what configures the classes of its file. ``rows`` are where the rows of its text start."""
+    found = _Text(statements_of(text, rows)).found(_in_classes(summary))
+    return summary._replace(takers=found.takers, settings=found.settings, loads=found.loads)
+
+
+def asks(text: str) -> bool:
+    """Whether code surely looks an activation up in a table, so that every class of it may be given that one."""
+    for table in _TABLES:
+        at = text.find(table)
+        while at >= 0:
+            before = text[text.rfind("\n", 0, at) + 1 : at]
+            if not any(mark in before for mark in "#\"'`") and "import" not in before:
+                return True
+            at = text.find(table, at + len(table))
+    return False
+
+
+def _in_classes(summary: FileSummary) -> list[int]:
+    """The rows at which a class may compute a GELU that it has not been asked for by name."""
+    known = [site.span.row for site in summary.sites if "." in site.symbol and site.flavour in GELUS]
+    return sorted((*known, *(swap.span.row for swap in summary.swaps if swap.kind == "helper")))
 
 
 def settings_in(text: str, rows: Sequence[int], name: str) -> Settings | None:

@@ -30,8 +30,7 @@ def facts(summary: FileSummary) -> set[object]:
     found = (finding for finding in judge(summary, Project(), CODES) if finding.code != "GEL900")
     masks = (mask for mask in summary.masks if mask.known)
     facts = (*summary.sites, *summary.uses, *summary.defs, *summary.swaps, *summary.held, *summary.choices)
-    settings = (*summary.takers, *summary.settings, *summary.loads, *summary.entries)
-    return {*facts, *masks, *found, *settings, *summary.fallbacks, *summary.comparisons, *summary.trials}
+    return {*facts, *masks, *found, *summary.entries, *summary.fallbacks, *summary.comparisons, *summary.trials}
 
 
 def differences(path: Path) -> Iterator[str]:

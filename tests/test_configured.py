@@ -12,9 +12,9 @@ import pytest
 
 from gelu_lint import cli
 from gelu_lint.engine import summarise
-from gelu_lint.model import Load
+from gelu_lint.model import FileSummary, Load
 from gelu_lint.source import decode
-from gelu_lint.takers import settings_in
+from gelu_lint.takers import settings_in, with_takers
 
 BLOCK = """
     import torch
@@ -413,20 +413,26 @@ LOADS = {
 }
 
 
+def told(name: str, code: str) -> FileSummary:
+    """What is told of what configures the classes of a file."""
+    source = decode(name, code.encode())
+    return with_takers(summarise(source), source.text, source.rows)
+
+
 @pytest.mark.parametrize("name", LOADS)
 def test_loads_are_facts(name: str) -> None:
     code, load = LOADS[name]
-    assert summarise(decode("net.py", f"{block()}\n\n{code}".encode())).loads == (load,)
+    assert told("net.py", f"{block()}\n\n{code}").loads == (load,)
 
 
 def test_who_asks_for_an_activation() -> None:
     """A table that is imported asks for nothing yet."""
     lone = "\n\n" + block("Lone", "config").partition("\n\n\n")[2]
     code = f"from ..activations import ACT2FN\n{READS}{lone}"
-    told = summarise(decode("modeling_tiny.py", code.encode())).takers
-    assert {taker.name: taker.reads for taker in told} == {"TinyMLP": "own", "Lone": "file"}
+    found = told("modeling_tiny.py", code).takers
+    assert {taker.name: taker.reads for taker in found} == {"TinyMLP": "own", "Lone": "file"}
     code = f"from ..activations import ACT2FN\n{MLP}"
-    assert [taker.reads for taker in summarise(decode("modeling_tiny.py", code.encode())).takers] == [""]
+    assert [taker.reads for taker in told("modeling_tiny.py", code).takers] == [""]
 
 
 def test_what_all_models_of_a_library_rest_on_asks_for_nothing() -> None:
@@ -434,8 +440,8 @@ def test_what_all_models_of_a_library_rest_on_asks_for_nothing() -> None:
     code = head + MLP + "\n\nclass TinyLayer(GradientCheckpointingLayer):\n    def __init__(self, config):\n"
     code += "        super().__init__()\n        self.mlp = TinyMLP(config)\n\n    def forward(self, x, **kwargs: TransformersKwargs):\n"
     code += "        return SequenceClassifierOutput(self.mlp(x))\n"
-    told = summarise(decode("modeling_tiny.py", code.encode())).takers
-    assert {taker.name: taker.reads for taker in told} == {"TinyMLP": "", "TinyLayer": ""}
+    found = told("modeling_tiny.py", code).takers
+    assert {taker.name: taker.reads for taker in found} == {"TinyMLP": "", "TinyLayer": ""}
 
 
 def test_places_of_defaults() -> None:

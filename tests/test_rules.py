@@ -25,7 +25,7 @@ from gelu_lint.requirements import requirements
 from gelu_lint.rule import Example, Rule
 from gelu_lint.source import Source
 from gelu_lint.source import decode as decode_bytes
-from gelu_lint.takers import settings_in
+from gelu_lint.takers import settings_in, with_takers
 from gelu_lint.training import with_training
 
 RULES = all_rules()
@@ -92,6 +92,11 @@ def beside(code: str, example: Example) -> tuple[tuple[Arrival, ...], list[Findi
     files = {example.name: code, **dict(example.beside)}
     modules = Modules(files)
     summaries = {name: with_training(summarise(decode(name, text)), text) for name, text in files.items()}
+    summaries = {
+        name: with_takers(summary, source.text, source.rows)
+        for name, summary in summaries.items()
+        if (source := decode(name, files[name]))
+    }
     summaries = {
         name: settled(
             name, summary, modules, lambda home, wanted: found_settings(home, files[home], wanted), lambda _: ()

@@ -201,5 +201,6 @@ RULE = Rule(
     evidence=evidence,
     project=True,
     across=across,
+    takers=True,
     outranks=("GEL018",),
 )

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gelu_lint.facts.comparing import WORDS
-from gelu_lint.model import Arrival, Context, FileSummary, Site, Swap
-from gelu_lint.numerics.flavours import GELUS
+from gelu_lint.model import Arrival, Context, FileSummary, Site
 from gelu_lint.numerics.ir import Expr
 from gelu_lint.reach import Reach
 from gelu_lint.sites.absent import Absences
@@ -30,7 +29,6 @@ from gelu_lint.sites.settings import Settings
 from gelu_lint.sites.swaps import Swaps
 from gelu_lint.sites.tables import Tables
 from gelu_lint.sites.tails import Tails
-from gelu_lint.takers import found_in
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import CSTNode
 from gelu_lint.tree.walk import Walk
@@ -103,7 +101,6 @@ class Recognisers:
         nodes = (node for part in (self._calls, self._formulas) for node, _ in part.found())
         chosen = [*zip(nodes, (*called, *written), strict=True)]
         swaps = tuple(self._swaps.swaps(draft, sites))
-        taken = found_in(reach.statements, _in_classes(sites, swaps))
         known = {id(node): site for node, site in chosen}
         return summary._replace(
             sites=sites,
@@ -115,9 +112,6 @@ class Recognisers:
             fallbacks=tuple(self._fallbacks.fallbacks(draft, chosen)) if self._found else (),
             defs=tuple(self._defs.defs(draft, sites, swaps)) if self._found else (),
             swaps=swaps,
-            takers=taken.takers,
-            settings=taken.settings,
-            loads=taken.loads,
             exports=tuple(self._exports.exports(draft, sites, reach)),
             entries=tuple(self._settings.entries(draft)) if sites or self._settings.speaks else (),
             comparisons=tuple(self._compared.comparisons(draft, known)) if self._compared is not None else (),
@@ -130,12 +124,6 @@ class Recognisers:
         foreign = [(arrival.context, reach.entered(arrival.names)) for arrival in arrivals]
         led = [context._replace(rows=found.rows, made=found.made, leads=()) for context, found in foreign]
         return (*self._halves.contexts(draft, reach), *led)
-
-
-def _in_classes(sites: Sequence[Site], swaps: Sequence[Swap]) -> list[int]:
-    """The rows at which a class may compute a GELU that it has not been asked for by name."""
-    known = [site.span.row for site in sites if "." in site.symbol and site.flavour in GELUS]
-    return sorted((*known, *(swap.span.row for swap in swaps if swap.kind == "helper")))
 
 
 def _tests(walk: Walk, names: Names, text: str) -> tuple[Compares | None, Trials | None]:
