@@ -1,0 +1,45 @@
+"""The side that runs models: it imports torch, and the linter never imports it. Nothing is imported until it is used.
+
+`from gelu_lint.runtime import probe` gives the function, although a module has the same name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gelu_lint.runtime.factory import Built as Built
+    from gelu_lint.runtime.factory import FactoryError as FactoryError
+    from gelu_lint.runtime.factory import load as load
+
+#: Public names, each with the module below this one that has it.
+_PUBLIC = {
+    "Built": "factory",
+    "FactoryError": "factory",
+    "load": "factory",
+}
+
+
+class _Front(ModuleType):
+    """A package whose public names win over those of its modules: importing a module would hide the function in it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _PUBLIC and isinstance(value, ModuleType):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Front
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})
