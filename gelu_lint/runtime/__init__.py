@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from gelu_lint.runtime.factory import Built as Built
     from gelu_lint.runtime.factory import FactoryError as FactoryError
     from gelu_lint.runtime.factory import load as load
+    from gelu_lint.runtime.probe import Activation as Activation
+    from gelu_lint.runtime.probe import ProbeError as ProbeError
+    from gelu_lint.runtime.probe import Report as Report
+    from gelu_lint.runtime.probe import probe as probe
     from gelu_lint.runtime.recognise import NotElementwise as NotElementwise
     from gelu_lint.runtime.recognise import recognise as recognise
     from gelu_lint.runtime.recognise import told as told
@@ -23,6 +27,10 @@ _PUBLIC = {
     "Built": "factory",
     "FactoryError": "factory",
     "load": "factory",
+    "Activation": "probe",
+    "ProbeError": "probe",
+    "Report": "probe",
+    "probe": "probe",
     "NotElementwise": "recognise",
     "recognise": "recognise",
     "told": "recognise",
