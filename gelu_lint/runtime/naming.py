@@ -59,6 +59,19 @@ def by_attribute(module: nn.Module) -> Claim | None:
     return Claim(frozenset((flavour,)), said, f"where {said} is set") if flavour else None
 
 
+def of_layer(layer: nn.Module) -> Claim | None:
+    """What the activation that a layer was built with says of the one in its fast path."""
+    activation = getattr(layer, "activation", None)
+    said = by_attribute(activation) if isinstance(activation, nn.Module) else None
+    if said is not None:
+        who = f"activation.{said.who}"
+        return said._replace(who=who, under=f"where {who} is set, which its fast path does not look at")
+    if activation is nn.functional.gelu:
+        who = "activation=torch.nn.functional.gelu"
+        return Claim(frozenset(("erf",)), who, f"where {who} is given")
+    return None
+
+
 def strongest(claims: Iterable[Claim | None]) -> Claim | None:
     """The claim that counts: the first that says which GELU, else the first of all."""
     made = [found for found in claims if found is not None]

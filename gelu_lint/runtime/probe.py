@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import nn
@@ -26,6 +27,7 @@ from gelu_lint.runtime.naming import (
     config_of,
     denies,
     last_word,
+    of_layer,
     pattern,
     settings_of,
     strongest,
@@ -151,7 +153,8 @@ def probe(model: nn.Module, *args: Any, **kwargs: Any) -> Report:
             found, notes = _both(model, _moved(args, model), _moved(kwargs, model), kept)
         else:
             found, notes = _alone(model)
-    return Report(tuple(_judged(model, _merged(found))), tuple(notes))
+    activations = tuple(_judged(model, _merged(found), notes))
+    return Report(activations, tuple(notes))
 
 
 def _bare(model: nn.Module) -> nn.Module:
@@ -187,7 +190,7 @@ def _both(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], kept:
     finder = Finder()
     seen: set[int] = set()
     for mode in ("train", "eval"):
-        model.train(mode == "train")
+        _switch(model, mode == "train")
         try:
             run = _record(model, args, kwargs, kept)
         except Exception as fault:
@@ -204,6 +207,14 @@ def _both(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], kept:
     if idle:
         notes.append(f"{plural(len(idle), 'activation module')} never ran on these inputs: {_listed(idle)}")
     return found, notes
+
+
+def _switch(model: nn.Module, training: bool) -> None:
+    try:
+        model.train(training)
+    except RecursionError:  # a module that has what it is in as a part
+        for module in model.modules():
+            module.training = training
 
 
 def _said(fault: Exception) -> str:
@@ -246,21 +257,39 @@ def _is_activation(module: nn.Module) -> bool:
 
 def _alone(model: nn.Module) -> tuple[Found, list[str]]:
     """The modules that are activations, each asked by itself."""
-    drafts = []
-    for path, module in model.named_modules(remove_duplicate=True):
-        if next(module.children(), None) is not None or any(p.numel() > 1 for p in module.parameters()):
-            continue
-        module.eval()
-        try:
-            identity = recognise(module)
-        except NotElementwise:
-            continue
-        name = type(module).__name__
-        claim = strongest((by_attribute(module), by_name(name, "class name"), by_name(last_word(path), "name")))
-        drafts.append(_Draft(path, "module", _class(module), identity, module, claim, denies(name)))
+    found: Found = {}
+    known: dict[Any, Identity | None] = {}
+    for mode in ("train", "eval"):
+        found[mode] = []
+        for path, module in model.named_modules():
+            if next(module.children(), None) is not None or any(p.numel() > 1 for p in module.parameters()):
+                continue
+            module.training = mode == "train"
+            key = (type(module), *(_state(module) or (id(module), mode)))
+            if key not in known:
+                try:
+                    known[key] = recognise(module)
+                except NotElementwise:
+                    known[key] = None
+            identity = known[key]
+            if identity is not None:
+                name = type(module).__name__
+                claim = strongest((by_attribute(module), by_name(name, "class name"), by_name(last_word(path), "name")))
+                found[mode].append(_Draft(path, "module", _class(module), identity, module, claim, denies(name)))
+    found = {mode: [draft for draft in drafts if _listable(draft)] for mode, drafts in found.items()}
     note = "only activation modules were asked, each by itself: give inputs, and functions, formulas and fast paths are"
-    note += " seen too (a factory returns (model, inputs))"
-    return {"eval": [draft for draft in drafts if _listable(draft)]}, [note]
+    return found, [f"{note} seen too (a factory returns (model, inputs))"]
+
+
+def _state(module: nn.Module) -> tuple[Any, ...]:
+    """All that decides what a module does, () where that is not plain to see."""
+    state: list[Any] = []
+    for name, value in sorted(vars(module).items()):
+        if isinstance(value, (str, int, float, type(None))):
+            state.append((name, value))
+        elif not (isinstance(value, (dict, set)) and not value):
+            return ()
+    return tuple(state)
 
 
 def _class(module: nn.Module) -> str:
@@ -270,7 +299,7 @@ def _class(module: nn.Module) -> str:
 
 def _drafts(run: Record, finder: Finder) -> Iterator[_Draft]:
     for segment in finder.segments(run):
-        draft = _draft(segment)
+        draft = _draft(segment, finder)
         if _listable(draft):
             yield draft
     kernels: dict[tuple[Any, ...], tuple[Function, Identity]] = {}
@@ -280,12 +309,8 @@ def _drafts(run: Record, finder: Finder) -> Iterator[_Draft]:
             function = inside(fused)
             kernels[key] = function, recognise(function)
         function, identity = kernels[key]
-        module = fused.place.module if fused.place is not None else None
-        activation = getattr(module, "activation", None)
-        claim = by_attribute(activation) if isinstance(activation, nn.Module) else None
-        if claim is None and isinstance(activation, nn.GELU):
-            claim = by_name("GELU", "class name")
         path = fused.place.path if fused.place is not None else ""
+        claim = of_layer(fused.place.module) if fused.place is not None else None
         yield _Draft(path, "fast path", KERNELS[fused.name].callee, identity, function, claim)
 
 
@@ -294,10 +319,12 @@ def _listable(draft: _Draft) -> bool:
     flavour = draft.identity.flavour
     if draft.claim is not None:
         return True
+    if draft.spelling == "formula" and flavour in ("relu", "leaky_relu"):
+        return False  # a bound
     return flavour != "unknown" and (flavour not in GATES or (draft.spelling == "module" and flavour != "gate"))
 
 
-def _draft(segment: Segment) -> _Draft:
+def _draft(segment: Segment, finder: Finder) -> _Draft:
     wrapping = list(_wrapping(segment))
     functions = list(_functions(segment))
     names = [call.name for call in functions]
@@ -319,21 +346,26 @@ def _draft(segment: Segment) -> _Draft:
         units = [by_unit(call.name, "function") for call in reversed(segment.end.calls)]
         claim = strongest((*units, by_unit(unit, "class name")))
     callee = BUILT_INS.get(segment.end.name, "") if len(segment.function) == 1 else ""
-    spelling = "call" if callee else "formula"
-    if not callee:
-        callee = _written(segment, functions)
-    return _Draft(path, spelling, callee, segment.identity, segment.function, claim, any(map(denies, names)))
+    denied = any(map(denies, names))
+    if callee:
+        return _Draft(path, "call", callee, segment.identity, segment.function, claim, denied)
+    function = _own(segment, functions, finder)
+    return _Draft(path, "formula", _written(segment, functions), segment.identity, function, claim, denied)
 
 
 def _written(segment: Segment, functions: list[Call]) -> str:
     """The function that a formula is typed in."""
     calls = functions or segment.end.calls[-1:]
-    if not calls:
-        return ""
-    call, place = calls[0], segment.place
-    if call.name == "forward" and place is not None:
-        return f"{_class(place.module)}.forward"
-    return f"{call.where}.{call.name}"
+    return calls[0].full_name if calls else ""
+
+
+def _own(segment: Segment, functions: list[Call], finder: Finder) -> Function:
+    """The user's function where that is all there is to it: it may have a backward of its own. Else the operations."""
+    for call in functions:
+        function = call.function
+        if function is not None and finder.asked(function).flavour == segment.identity.flavour:
+            return cast(Function, function)
+    return segment.function
 
 
 def _wrapping(segment: Segment) -> Iterator[Place]:
@@ -373,8 +405,9 @@ def _merged(found: Found) -> list[tuple[_Draft, str, int]]:
     ]
 
 
-def _judged(model: nn.Module, found: list[tuple[_Draft, str, int]]) -> Iterator[Activation]:
-    configured = _configured(model, [draft for draft, _, _ in found])
+def _judged(model: nn.Module, found: list[tuple[_Draft, str, int]], notes: list[str]) -> Iterator[Activation]:
+    """The activations with what they are given out for; adds to the notes."""
+    configured = _configured(model, [draft for draft, _, _ in found], notes)
     for draft, mode, calls in found:
         claim, problem = draft.claim, _problem(draft)
         setting = configured.get(id(draft))
@@ -397,11 +430,12 @@ def _judged(model: nn.Module, found: list[tuple[_Draft, str, int]]) -> Iterator[
         )
 
 
-def _configured(model: nn.Module, drafts: list[_Draft]) -> dict[int, Claim]:
+def _configured(model: nn.Module, drafts: list[_Draft], notes: list[str]) -> dict[int, Claim]:
     """What configurations claim of activations.
 
     A configuration does not say which of the activations of its model it means: it is kept where one of them is what it
-    names, and what others are is then their own business, unless they stand in the same place in another layer.
+    names, and what others are is then their own business, unless they stand in the same place in another layer. Where
+    none of them is a GELU, the name may be one that nobody reads: that is a note.
     """
     scopes: dict[int, tuple[Any, list[_Draft]]] = {}
     for draft in drafts:
@@ -419,10 +453,11 @@ def _configured(model: nn.Module, drafts: list[_Draft]) -> dict[int, Claim]:
         if main is None or main.flavour not in GELUS:
             continue
         kept = {pattern(d.path) for d in members if d.identity.flavour == main.flavour}
-        others = [d for d in members if id(d) not in claims and d.identity.flavour in (*GELUS, "silu")]
-        gelus = [d for d in others if d.identity.flavour in GELUS]
-        for draft in [d for d in others if pattern(d.path) in kept] if kept else gelus or others:
+        others = [d for d in members if id(d) not in claims and d.identity.flavour in GELUS]
+        for draft in [d for d in others if pattern(d.path) in kept or not kept]:
             claims[id(draft)] = main.claim()
+        if not kept and not others:
+            notes.append(f"{main.claim().who} names {label(main.flavour)}, which nothing here computes")
     return claims
 
 
@@ -434,16 +469,21 @@ def _problem(draft: _Draft) -> str:
     if flavour == "near":
         if draft.denied or (claim is None and identity.nearest == "quick"):
             return ""
-        return told(identity).replace(":", f"{under}:", 1)
+        return _put(told(identity), under)
     if claim is None or flavour in claim.flavours or (flavour == "gate" and claim.gate):
         return ""
     if flavour in FLAVOURS or flavour in OTHERS:
         return _contradiction(identity, claim)
     if flavour in ("sigmoid_k", "gelu_t") and claim.flavours == PLAIN:
-        return f"{told(identity)}{under}"
+        return _put(told(identity), under)
     if flavour in ("gate", "squared", "unknown") and not draft.denied:
-        return f"{told(identity)}{under}"
+        return _put(told(identity), under)
     return ""
+
+
+def _put(sentence: str, under: str) -> str:
+    """A sentence about an identity, with what claims to be something else behind its first part."""
+    return re.sub(r"(?=[:;,]|$)", lambda _: under, sentence, count=1)
 
 
 def _contradiction(identity: Identity, claim: Claim) -> str:

@@ -7,7 +7,7 @@ only where a value leaves the function or module that it is made in, for parts o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -122,7 +122,7 @@ class Finder:
     """Finds segments; what is once identified is remembered, for layers of a model are alike."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Identity] = {}
+        self._known: dict[Any, Identity] = {}
 
     def segments(self, record: Record) -> list[Segment]:
         """The activations of a run, in the order in which they are computed."""
@@ -138,14 +138,19 @@ class Finder:
 
     def identity(self, function: Replay) -> Identity:
         """What a function computes."""
-        known = self._known.get(function.key)
-        if known is None:
+        return self._identity(function, function.key)
+
+    def asked(self, function: Callable[..., Any]) -> Identity:
+        """What a function computes; unknown for one that does not take a tensor alone."""
+        return self._identity(function, function)
+
+    def _identity(self, function: Callable[..., Any], key: Any) -> Identity:
+        if key not in self._known:
             try:
-                known = recognise(function)
+                self._known[key] = recognise(function)
             except NotElementwise:
-                known = UNKNOWN
-            self._known[function.key] = known
-        return known
+                self._known[key] = UNKNOWN
+        return self._known[key]
 
     def _add(self, end: Node, found: list[Segment]) -> None:
         leaving, built_in = leaves(end), end.name in BUILT_INS

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from gelu_lint.runtime.probe import Activation, Report
 
 _HEADS = ("path", "computes", "spelling", "by", "calls", "claim", "verdict")
-_WIDEST = 56  # characters of a cell
 
 
 def rows(report: Report) -> list[dict[str, Any]]:
@@ -64,7 +63,7 @@ def text(report: Report) -> Iterator[str]:
         shown, spelling, by, claim, state = _cells(first)
         mode = "" if first.mode == "both" else f" ({first.mode})"
         calls = str(sum(member.calls for member in members))
-        table.append((_short(path) or "(the model)", shown, spelling + mode, _short(by), calls, claim, state))
+        table.append((printable(path) or "(the model)", shown, spelling + mode, _short(by), calls, claim, state))
     if report.activations:
         widths = [max(len(row[i]) for row in table) for i in range(len(_HEADS))]
         for row in table:
@@ -100,6 +99,6 @@ def shown(identity: Identity) -> str:
     return label(flavour).removeprefix("the ")
 
 
-def _short(text: str) -> str:
-    text = printable(text)
-    return text if len(text) <= _WIDEST else f"…{text[1 - _WIDEST :]}"
+def _short(name: str) -> str:
+    """The last two parts of a dotted name."""
+    return printable(".".join(name.split(".")[-2:]))
