@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from torch import nn
@@ -150,6 +150,12 @@ def config_of(model: nn.Module, path: str) -> Any:
 def pattern(path: str) -> str:
     """A path with its numbers left out: what layers of a model have in common."""
     return re.sub(r"(?<![^.])\d+(?![^.])", "*", path)
+
+
+def common(paths: Sequence[str]) -> str:
+    """What paths with the same pattern have in common, a star where their numbers differ."""
+    parts = zip(*(path.split(".") for path in paths), strict=True)
+    return ".".join(first if len({first, *others}) == 1 else "*" for first, *others in parts)
 
 
 def last_word(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,9 +14,8 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from gelu_lint.claims import PLAIN
 from gelu_lint.handwritten import distance, label, off
-from gelu_lint.numerics.flavours import FLAVOURS, GELUS, OTHERS
+from gelu_lint.numerics.flavours import FLAVOURS, GELUS, OTHERS, difference
 from gelu_lint.numerics.match import Identity
 from gelu_lint.reports.text import plural
 from gelu_lint.runtime.fused import KERNELS, inside, uses_gelu
@@ -24,6 +24,7 @@ from gelu_lint.runtime.naming import (
     by_attribute,
     by_name,
     by_unit,
+    common,
     config_of,
     denies,
     last_word,
@@ -35,6 +36,7 @@ from gelu_lint.runtime.naming import (
 from gelu_lint.runtime.recognise import NotElementwise, recognise, told
 from gelu_lint.runtime.record import Call, Place, Record, record
 from gelu_lint.runtime.segments import BUILT_INS, GATES, Finder, Segment, within
+from gelu_lint.runtime.table import rows, shown, text
 from gelu_lint.runtime.untouched import Kept, untouched
 
 Function = Callable[[torch.Tensor], torch.Tensor]
@@ -83,32 +85,24 @@ class Report:
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong, a sentence each, with where; what layers have in common is said once."""
-        found: dict[tuple[str, str, str], list[Activation]] = {}
+        found: dict[tuple[str, str, str], list[str]] = {}
         for activation in self.activations:
             if activation.problem:
                 key = pattern(activation.path), activation.mode, activation.problem
-                found.setdefault(key, []).append(activation)
-        return tuple(
-            f"{_where(members, path)}{_only(mode)}: {problem}" for (path, mode, problem), members in found.items()
-        )
+                found.setdefault(key, []).append(activation.path)
+        return tuple(f"{_where(paths)}{_only(mode)}: {problem}" for (_, mode, problem), paths in found.items())
 
     def rows(self) -> list[dict[str, Any]]:
         """The activations as data for JSON."""
-        from gelu_lint.runtime.table import rows
-
         return rows(self)
 
     def text(self) -> str:
         """A table for people, the problems, and the notes."""
-        from gelu_lint.runtime.table import text
-
         return "\n".join(text(self))
 
 
-def _where(members: list[Activation], path: str) -> str:
-    if len(members) == 1:
-        return members[0].path or "the model"
-    return f"{path} ({len(members)} of them)"
+def _where(paths: list[str]) -> str:
+    return common(paths) or "the model" if len(paths) == 1 else f"{common(paths)} ({len(paths)} of them)"
 
 
 def _only(mode: str) -> str:
@@ -241,8 +235,8 @@ def _record(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], kep
 
 @contextmanager
 def _eager() -> Iterator[None]:
-    """Nothing is compiled: compiled code is not seen."""
-    stance = getattr(getattr(torch, "compiler", None), "set_stance", None)  # torch 2.6
+    """Nothing is compiled: compiled code is not seen. What compiles is loaded by `torch.compile` only."""
+    stance = getattr(torch.compiler, "set_stance", None) if "torch._dynamo" in sys.modules else None  # torch 2.6
     if stance is None:
         yield
     else:
@@ -474,16 +468,35 @@ def _problem(draft: _Draft) -> str:
         return ""
     if flavour in FLAVOURS or flavour in OTHERS:
         return _contradiction(identity, claim)
-    if flavour in ("sigmoid_k", "gelu_t") and claim.flavours == PLAIN:
-        return _put(told(identity), under)
-    if flavour in ("gate", "squared", "unknown") and not draft.denied:
-        return _put(told(identity), under)
-    return ""
+    if draft.denied or flavour == "clipped":
+        return ""
+    if flavour in _FAMILIES:
+        return "" if _learns(draft.function) else _stranger(identity, claim)
+    return _put(told(identity), under)
+
+
+def _learns(function: Function) -> bool:
+    """Whether a parameter decides what a module computes."""
+    return isinstance(function, nn.Module) and next(function.parameters(), None) is not None
 
 
 def _put(sentence: str, under: str) -> str:
     """A sentence about an identity, with what claims to be something else behind its first part."""
     return re.sub(r"(?=[:;,]|$)", lambda _: under, sentence, count=1)
+
+
+#: Families with a parameter p, as functions: x·σ(px) and x·Φ(x/p).
+_FAMILIES: dict[str, Callable[[float, float], float]] = {
+    "sigmoid_k": lambda x, p: FLAVOURS["silu"].value(p * x) / p,
+    "gelu_t": lambda x, p: FLAVOURS["erf"].value(x / p) * p,
+}
+
+
+def _stranger(identity: Identity, claim: Claim) -> str:
+    """What is wrong with a member of a family that has the name of a GELU."""
+    parameter, member = identity.parameter or 1.0, _FAMILIES[identity.flavour]
+    gap = difference(lambda x: member(x, parameter), FLAVOURS[claim.flavour("erf")].value)
+    return f"computes {shown(identity)} {claim.under}: {distance(gap.size, gap.at)}"
 
 
 def _contradiction(identity: Identity, claim: Claim) -> str:

@@ -54,13 +54,18 @@ class Call(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The bare name of the function."""
-        return self.code.co_name
+        """The bare name of the function; of a lambda that of the variable of its module that holds it."""
+        name = self.code.co_name
+        if name == "<lambda>":
+            held = (key for key, value in self.names.items() if getattr(value, "__code__", None) is self.code)
+            name = next(held, name)
+        return name
 
     @property
     def full_name(self) -> str:
         """The name with the module that it is written in, and with the class from Python 3.11 on."""
-        return f"{self.names.get('__name__', '')}.{getattr(self.code, 'co_qualname', self.name)}"
+        name = getattr(self.code, "co_qualname", self.name)
+        return f"{self.names.get('__name__', '')}.{self.name if '<lambda>' in name else name}"
 
     @property
     def function(self) -> Any:

@@ -160,9 +160,9 @@ class Finder:
         for start, steps in _starts(end):
             function = Replay(start, end, steps)
             identity = self.identity(function)
-            # Of two that say as much, the later start is nearer to what a function or module was given.
-            later = identity.flavour != "unknown" or not _beside(start, end)
-            if best is None or (later and rank(identity) <= rank(best.identity)):
+            # Of two that say as much, the later one counts if a function or module was given it.
+            least = _UNKNOWN + 1 if best is None else rank(best.identity)
+            if rank(identity) < least or (rank(identity) == least and not _beside(start, end)):
                 best = Segment(start, end, identity, function)
         if best is None:
             return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gelu_lint.handwritten import label
 from gelu_lint.numerics.match import Identity
 from gelu_lint.reports.text import plural, printable
-from gelu_lint.runtime.naming import pattern
+from gelu_lint.runtime.naming import common, pattern
 
 if TYPE_CHECKING:
     from gelu_lint.runtime.probe import Activation, Report
@@ -59,7 +59,7 @@ def text(report: Report) -> Iterator[str]:
     table = [_HEADS]
     for members in groups.values():
         first = members[0]
-        path = first.path if len(members) == 1 else f"{pattern(first.path)} ({len(members)})"
+        path = common([member.path for member in members]) + (f" ({len(members)})" if len(members) > 1 else "")
         shown, spelling, by, claim, state = _cells(first)
         mode = "" if first.mode == "both" else f" ({first.mode})"
         calls = str(sum(member.calls for member in members))
