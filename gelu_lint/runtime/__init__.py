@@ -18,9 +18,15 @@ if TYPE_CHECKING:
     from gelu_lint.runtime.probe import ProbeError as ProbeError
     from gelu_lint.runtime.probe import Report as Report
     from gelu_lint.runtime.probe import probe as probe
-    from gelu_lint.runtime.recognise import NotElementwise as NotElementwise
     from gelu_lint.runtime.recognise import recognise as recognise
     from gelu_lint.runtime.recognise import told as told
+    from gelu_lint.runtime.references import gelu as gelu
+    from gelu_lint.runtime.references import gelu_slope as gelu_slope
+    from gelu_lint.runtime.subject import NotDeterministic as NotDeterministic
+    from gelu_lint.runtime.subject import NotElementwise as NotElementwise
+    from gelu_lint.runtime.variants import GELUClip as GELUClip
+    from gelu_lint.runtime.variants import GELUT as GELUT
+    from gelu_lint.runtime.variants import SparseGELU as SparseGELU
 
 #: Public names, each with the module below this one that has it.
 _PUBLIC = {
@@ -31,9 +37,15 @@ _PUBLIC = {
     "ProbeError": "probe",
     "Report": "probe",
     "probe": "probe",
-    "NotElementwise": "recognise",
     "recognise": "recognise",
     "told": "recognise",
+    "gelu": "references",
+    "gelu_slope": "references",
+    "NotDeterministic": "subject",
+    "NotElementwise": "subject",
+    "GELUClip": "variants",
+    "GELUT": "variants",
+    "SparseGELU": "variants",
 }
 
 
