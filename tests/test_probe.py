@@ -5,6 +5,7 @@ The truth is torch's and transformers' own: what a row says of a function is com
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import random
@@ -122,6 +123,37 @@ def test_a_stack_of_encoder_layers_names_each_and_says_what_is_wrong_once() -> N
     (said,) = report.problems
     assert "0.layers.* (3 of them) (in eval only): computes the erf GELU where activation.approximate='tanh'" in said
     assert said.endswith("off by up to 4.73e-4, at x = −2.7")
+
+
+@pytest.mark.parametrize(("activation", "flavour"), [(nn.GELU("tanh"), "tanh"), (nn.GELU(), "erf")])
+def test_a_decoder_of_torch_s_whose_activation_is_lost_when_its_layers_are_copied(
+    activation: nn.Module, flavour: str
+) -> None:
+    layer = nn.TransformerDecoderLayer(16, 2, 32, 0.0, activation, batch_first=True)
+    inputs = torch.randn(2, 5, 16), torch.randn(2, 4, 16)
+    assert flavours(probe(layer, *inputs)) == {"activation": flavour}
+    report = probe(nn.TransformerDecoder(layer, 2), *inputs)
+    # torch itself: a copy of the layer is a layer with ReLU
+    plain = nn.TransformerDecoderLayer(16, 2, 32, 0.0, F.relu, batch_first=True)
+    plain.load_state_dict(layer.state_dict())
+    with torch.no_grad():
+        lost = torch.equal(copy.deepcopy(layer)(*inputs), plain(*inputs))
+    name, computed = ("layers.{}", "relu") if lost else ("layers.{}.activation", flavour)
+    assert flavours(report) == {name.format(i): computed for i in (0, 1)}
+    assert bool(report.problems) == lost
+    if lost:
+        assert f"layers.* (2 of them): computes ReLU where activation={activation!r} was given" in report.problems[0]
+
+
+def test_a_gelu_at_the_end_of_a_long_way() -> None:
+    class Long(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for i in range(100):
+                x = x * 1.01 + 0.001 * torch.tanh(x - i)
+            return F.gelu(x)
+
+    (found,) = probe(Long(), X).activations
+    assert (found.spelling, found.identity.flavour) == ("call", "erf")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -471,10 +503,10 @@ def test_without_inputs_modules_are_asked_and_the_report_says_so() -> None:
 
     model = nn.Sequential(
         nn.Linear(8, 8), nn.GELU(), Block(nn.GELU("tanh")), GELU(), nn.Dropout(), nn.Softmax(-1), nn.LayerNorm(8),
-        nn.Identity(), nn.RReLU(), nn.SiLU(),
+        nn.Identity(), nn.SiLU(),
     )  # fmt: skip
     report = probe(model)
-    assert flavours(report) == {"1": "erf", "2.act": "tanh", "3": "near", "9": "silu"}
+    assert flavours(report) == {"1": "erf", "2.act": "tanh", "3": "near", "8": "silu"}
     assert report.problems == ("3: nearly x·Φ(x) under the name GELU: 2 for √2; off by up to 0.119, at x = −1.68",)
     assert "only activation modules were asked" in report.notes[0]
     assert model.training and all(module.training for module in model.modules())
@@ -718,6 +750,13 @@ def test_models_that_differentiate_in_their_forward() -> None:
     assert flavours(probe(Force(), X)) == {"net.1": "erf"}
     with torch.inference_mode():
         assert flavours(probe(Block(nn.GELU()), X)) == {"act": "erf"}
+
+
+def test_activations_of_torch_that_are_no_flavour_are_listed() -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.Hardswish(), nn.ReLU6(), nn.Dropout())
+    for report in (probe(model, X), probe(model)):
+        assert flavours(report) == {"1": "unknown", "2": "unknown"} and not report.problems
+        assert "something else" in report.text()
 
 
 # Reports and the command

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gelu_lint.runtime.references import gelu_slope as gelu_slope
     from gelu_lint.runtime.subject import NotDeterministic as NotDeterministic
     from gelu_lint.runtime.subject import NotElementwise as NotElementwise
-    from gelu_lint.runtime.variants import GELUClip as GELUClip
     from gelu_lint.runtime.variants import GELUT as GELUT
+    from gelu_lint.runtime.variants import GELUClip as GELUClip
     from gelu_lint.runtime.variants import SparseGELU as SparseGELU
 
 #: Public names, each with the module below this one that has it.

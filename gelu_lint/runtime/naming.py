@@ -72,6 +72,18 @@ def of_layer(layer: nn.Module) -> Claim | None:
     return None
 
 
+def hidden(module: nn.Module) -> Iterator[Claim]:
+    """What parts of a module say that never run, because an attribute of the same name hides them: copies of torch's
+    decoder layers have such a part, if their activation was a module (``TransformerDecoderLayer.__setstate__``)."""
+    for name, part in module._modules.items():
+        if part is not None and name in vars(module):
+            said = by_attribute(part) or by_name(type(part).__name__, "")
+            if said is not None:
+                who = " ".join(f"{name}={part!r}".split())
+                under = f"where {who} was given, which an attribute of the same name hides"
+                yield said._replace(who=who, under=under)
+
+
 def strongest(claims: Iterable[Claim | None]) -> Claim | None:
     """The claim that counts: the first that says which GELU, else the first of all."""
     made = [found for found in claims if found is not None]

@@ -27,6 +27,7 @@ from gelu_lint.runtime.naming import (
     common,
     config_of,
     denies,
+    hidden,
     last_word,
     of_layer,
     pattern,
@@ -39,7 +40,11 @@ from gelu_lint.runtime.segments import BUILT_INS, GATES, Finder, Segment, within
 from gelu_lint.runtime.table import rows, shown, text
 from gelu_lint.runtime.untouched import Kept, untouched
 
+_PUBLIC = re.compile(r"torch\.nn\.\w+")  # torch's activation modules
 Function = Callable[[torch.Tensor], torch.Tensor]
+
+
+_SHARDED = frozenset(("FullyShardedDataParallel", "FSDPModule", "DTensor"))
 
 
 class ProbeError(Exception):
@@ -134,11 +139,15 @@ def probe(model: nn.Module, *args: Any, **kwargs: Any) -> Report:
     attributes, parameters, buffers, hooks, random state. A compiled or ``DataParallel`` model is probed as what it
     wraps.
 
-    Raises ProbeError for what is no module, has lazy parameters that are not there yet, or cannot be run.
+    Raises ProbeError for what is no module, is sharded, has lazy parameters that are not there yet, or cannot be run.
     """
     if not isinstance(model, nn.Module):
         raise ProbeError(f"an nn.Module is needed, not an object of the class {type(model).__qualname__}")
     model = _bare(model)
+    if any(
+        kind.__name__ in _SHARDED for part in (*model.modules(), *model.parameters()) for kind in type(part).__mro__
+    ):
+        raise ProbeError("the model is sharded (FSDP, DTensor): probe it before it is")
     if any(nn.parameter.is_lazy(tensor) for tensor in (*model.parameters(), *model.buffers())):
         raise ProbeError("the model has lazy parameters, whose shapes are not known yet: call it once, then probe it")
     with untouched(model) as kept, warnings.catch_warnings():
@@ -287,6 +296,7 @@ def _state(module: nn.Module) -> tuple[Any, ...]:
 
 
 def _class(module: nn.Module) -> str:
+    """Its full name; of torch's activations the public one."""
     name = f"{type(module).__module__}.{type(module).__qualname__}"
     return name.replace("torch.nn.modules.activation.", "torch.nn.")
 
@@ -315,7 +325,9 @@ def _listable(draft: _Draft) -> bool:
         return True
     if draft.spelling == "formula" and flavour in ("relu", "leaky_relu"):
         return False  # a bound
-    return flavour != "unknown" and (flavour not in GATES or (draft.spelling == "module" and flavour != "gate"))
+    if flavour == "unknown":
+        return draft.callee in BUILT_INS.values() or _PUBLIC.fullmatch(draft.callee) is not None  # hardswish, PReLU …
+    return flavour not in GATES or (draft.spelling == "module" and flavour != "gate")
 
 
 def _draft(segment: Segment, finder: Finder) -> _Draft:
@@ -338,7 +350,7 @@ def _draft(segment: Segment, finder: Finder) -> _Draft:
     if claim is None and segment.place is not None:
         unit = type(segment.place.module).__name__
         units = [by_unit(call.name, "function") for call in reversed(segment.end.calls)]
-        claim = strongest((*units, by_unit(unit, "class name")))
+        claim = strongest((*units, by_unit(unit, "class name"), *hidden(segment.place.module)))
     callee = BUILT_INS.get(segment.end.name, "") if len(segment.function) == 1 else ""
     denied = any(map(denies, names))
     if callee:

@@ -95,7 +95,7 @@ def shown(identity: Identity) -> str:
         words = {"near": "nearly", "gate": "gate of"}
         return f"{words.get(flavour, flavour)} {label(identity.nearest)}" if identity.nearest else flavour
     if flavour == "unknown":
-        return "unknown"
+        return "something else"
     return label(flavour).removeprefix("the ")
 
 
