@@ -375,6 +375,26 @@ def test_gated_units() -> None:
         assert [a.identity.flavour for a in report.activations] == ["silu"] and not report.problems
 
 
+def test_fused_functions_are_held_to_their_names() -> None:
+    class Fused(nn.Module):
+        def __init__(self, act: Any) -> None:
+            super().__init__()
+            self.fc, self.bias, self.act = nn.Linear(8, 8, bias=False), nn.Parameter(torch.ones(8)), act
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.act(self.bias, self.fc(x))
+
+    def bias_gelu(bias: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x = y + bias
+        return x * torch.sigmoid(1.702 * x)
+
+    def bias_dropout(bias: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return F.silu(y + bias)
+
+    assert "computes x·σ(1.702x) (quick GELU) under the name bias_gelu" in problem(Fused(bias_gelu), X)
+    assert not probe(Fused(bias_dropout), X).problems
+
+
 class _Straight(torch.autograd.Function):
     """The values of quick GELU with the gradient of the identity."""
 

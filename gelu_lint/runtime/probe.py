@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from gelu_lint.handwritten import distance, label, off
-from gelu_lint.numerics.flavours import FLAVOURS, GELUS, OTHERS, difference
 from gelu_lint.numerics.match import Identity
 from gelu_lint.reports.text import plural
-from gelu_lint.runtime.fused import KERNELS, inside, uses_gelu
+from gelu_lint.runtime.drafts import Draft, Function, drafts, full_name, listable
+from gelu_lint.runtime.fused import KERNELS
+from gelu_lint.runtime.judge import Verdict, judged
 from gelu_lint.runtime.naming import (
-    Claim,
     by_attribute,
     by_name,
-    by_unit,
     common,
-    config_of,
     denies,
-    hidden,
     last_word,
-    of_layer,
     pattern,
-    settings_of,
     strongest,
 )
-from gelu_lint.runtime.recognise import NotElementwise, recognise, told
-from gelu_lint.runtime.record import Call, Place, Record, record
-from gelu_lint.runtime.segments import BUILT_INS, GATES, Finder, Segment, within
-from gelu_lint.runtime.table import rows, shown, text
+from gelu_lint.runtime.recognise import NotElementwise, recognise
+from gelu_lint.runtime.record import Record, record
+from gelu_lint.runtime.segments import Finder
+from gelu_lint.runtime.table import rows, text
 from gelu_lint.runtime.untouched import Kept, untouched
 
-_PUBLIC = re.compile(r"torch\.nn\.\w+")  # torch's activation modules
-Function = Callable[[torch.Tensor], torch.Tensor]
-
+Found = dict[str, list[Draft]]  # by mode
 
 _SHARDED = frozenset(("FullyShardedDataParallel", "FSDPModule", "DTensor"))
 
@@ -114,18 +105,6 @@ def _only(mode: str) -> str:
     return "" if mode == "both" else f" (in {mode} only)"
 
 
-class _Draft(NamedTuple):
-    """An activation before it is judged: what its names claim, and whether one says that it is something else."""
-
-    path: str
-    spelling: str
-    callee: str
-    identity: Identity
-    function: Function
-    claim: Claim | None
-    denied: bool = False
-
-
 def probe(model: nn.Module, *args: Any, **kwargs: Any) -> Report:
     """Every activation that ``model(*args, **kwargs)`` computes, in training and in eval mode, without gradients.
 
@@ -156,8 +135,18 @@ def probe(model: nn.Module, *args: Any, **kwargs: Any) -> Report:
             found, notes = _both(model, _moved(args, model), _moved(kwargs, model), kept)
         else:
             found, notes = _alone(model)
-    activations = tuple(_judged(model, _merged(found), notes))
+    merged = _merged(found)
+    verdicts = judged(model, [draft for draft, _, _ in merged], notes)
+    activations = tuple(_row(*each, verdict) for each, verdict in zip(merged, verdicts, strict=True))
     return Report(activations, tuple(notes))
+
+
+def _row(draft: Draft, mode: str, calls: int, verdict: Verdict) -> Activation:
+    path, spelling, callee, identity, function, *_ = draft
+    claim, problem = verdict
+    claimed = claim.flavour(identity.flavour) if claim is not None else ""
+    who = claim.who if claim is not None else ""
+    return Activation(path, spelling, callee, identity, mode, calls, function, claimed, who, problem)
 
 
 def _bare(model: nn.Module) -> nn.Module:
@@ -183,9 +172,6 @@ def _moved(values: Any, model: nn.Module) -> Any:
     return tree_map(move, values)
 
 
-Found = dict[str, list[_Draft]]  # by mode
-
-
 def _both(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], kept: Kept) -> tuple[Found, list[str]]:
     found: Found = {}
     notes: list[str] = []
@@ -203,7 +189,7 @@ def _both(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], kept:
         finally:
             kept.restore()
         seen.update(id(place.module) for place in run.places)
-        found[mode] = [draft for draft in _drafts(run, finder) if draft is not None]
+        found[mode] = list(drafts(run, finder))
     if len(faults) == 2:
         raise ProbeError(f"the model cannot be run on these inputs: {_said(faults[-1])}") from faults[-1]
     idle = [name for name, module in model.named_modules() if id(module) not in seen and _is_activation(module)]
@@ -245,7 +231,8 @@ def _record(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], kep
 @contextmanager
 def _eager() -> Iterator[None]:
     """Nothing is compiled: compiled code is not seen. What compiles is loaded by `torch.compile` only."""
-    stance = getattr(torch.compiler, "set_stance", None) if "torch._dynamo" in sys.modules else None  # torch 2.6
+    compiler = getattr(torch, "compiler", None) if "torch._dynamo" in sys.modules else None
+    stance = getattr(compiler, "set_stance", None)  # torch 2.6
     if stance is None:
         yield
     else:
@@ -278,8 +265,8 @@ def _alone(model: nn.Module) -> tuple[Found, list[str]]:
             if identity is not None:
                 name = type(module).__name__
                 claim = strongest((by_attribute(module), by_name(name, "class name"), by_name(last_word(path), "name")))
-                found[mode].append(_Draft(path, "module", _class(module), identity, module, claim, denies(name)))
-    found = {mode: [draft for draft in drafts if _listable(draft)] for mode, drafts in found.items()}
+                found[mode].append(Draft(path, "module", full_name(module), identity, module, claim, denies(name)))
+    found = {mode: [draft for draft in members if listable(draft)] for mode, members in found.items()}
     note = "only activation modules were asked, each by itself: give inputs, and functions, formulas and fast paths are"
     return found, [f"{note} seen too (a factory returns (model, inputs))"]
 
@@ -295,226 +282,18 @@ def _state(module: nn.Module) -> tuple[Any, ...]:
     return tuple(state)
 
 
-def _class(module: nn.Module) -> str:
-    """Its full name; of torch's activations the public one."""
-    name = f"{type(module).__module__}.{type(module).__qualname__}"
-    return name.replace("torch.nn.modules.activation.", "torch.nn.")
-
-
-def _drafts(run: Record, finder: Finder) -> Iterator[_Draft]:
-    for segment in finder.segments(run):
-        draft = _draft(segment, finder)
-        if _listable(draft):
-            yield draft
-    kernels: dict[tuple[Any, ...], tuple[Function, Identity]] = {}
-    for fused in run.fused:
-        key = fused.name, uses_gelu(fused)
-        if key not in kernels:
-            function = inside(fused)
-            kernels[key] = function, recognise(function)
-        function, identity = kernels[key]
-        path = fused.place.path if fused.place is not None else ""
-        claim = of_layer(fused.place.module) if fused.place is not None else None
-        yield _Draft(path, "fast path", KERNELS[fused.name].callee, identity, function, claim)
-
-
-def _listable(draft: _Draft) -> bool:
-    """Whether an activation is worth a row: parts of other things are not, unless they claim to be a GELU."""
-    flavour = draft.identity.flavour
-    if draft.claim is not None:
-        return True
-    if draft.spelling == "formula" and flavour in ("relu", "leaky_relu"):
-        return False  # a bound
-    if flavour == "unknown":
-        return draft.callee in BUILT_INS.values() or _PUBLIC.fullmatch(draft.callee) is not None  # hardswish, PReLU …
-    return flavour not in GATES or (draft.spelling == "module" and flavour != "gate")
-
-
-def _draft(segment: Segment, finder: Finder) -> _Draft:
-    wrapping = list(_wrapping(segment))
-    functions = list(_functions(segment))
-    names = [call.name for call in functions]
-    claims = [by_name(name, "function") for name in names]
-    for place in wrapping:
-        claims.append(by_attribute(place.module))
-        claims.append(by_name(type(place.module).__name__, "class name"))
-        claims.append(by_name(last_word(place.path), "name"))
-        names.append(type(place.module).__name__)
-    claim = strongest(claims)
-    path = segment.place.path if segment.place is not None else ""
-    if wrapping:
-        module = wrapping[0].module
-        return _Draft(
-            wrapping[0].path, "module", _class(module), segment.identity, module, claim, any(map(denies, names))
-        )
-    if claim is None and segment.place is not None:
-        unit = type(segment.place.module).__name__
-        units = [by_unit(call.name, "function") for call in reversed(segment.end.calls)]
-        claim = strongest((*units, by_unit(unit, "class name"), *hidden(segment.place.module)))
-    callee = BUILT_INS.get(segment.end.name, "") if len(segment.function) == 1 else ""
-    denied = any(map(denies, names))
-    if callee:
-        return _Draft(path, "call", callee, segment.identity, segment.function, claim, denied)
-    function = _own(segment, functions, finder)
-    return _Draft(path, "formula", _written(segment, functions), segment.identity, function, claim, denied)
-
-
-def _written(segment: Segment, functions: list[Call]) -> str:
-    """The function that a formula is typed in."""
-    calls = functions or segment.end.calls[-1:]
-    return calls[0].full_name if calls else ""
-
-
-def _own(segment: Segment, functions: list[Call], finder: Finder) -> Function:
-    """The user's function where that is all there is to it: it may have a backward of its own. Else the operations."""
-    for call in functions:
-        function = call.function
-        if function is not None and finder.asked(function).flavour == segment.identity.flavour:
-            return cast(Function, function)
-    return segment.function
-
-
-def _wrapping(segment: Segment) -> Iterator[Place]:
-    """The calls of modules that do this to their input and nothing else, innermost first."""
-    for place in segment.place.chain() if segment.place is not None else ():
-        if place.out is not segment.end or within(segment.start.place, place):
-            return
-        yield place
-
-
-def _functions(segment: Segment) -> Iterator[Call]:
-    """The functions that do this to what they are given and nothing else, innermost first."""
-    start, end = segment.start, segment.end
-    for depth in range(len(end.calls), 0, -1):
-        calls = end.calls[:depth]
-        if start.place is end.place and start.calls[:depth] == calls:
-            return
-        if any(place is end.place and found[:depth] == calls for _, place, found in end.users):
-            return
-        yield calls[-1]
-
-
-def _merged(found: Found) -> list[tuple[_Draft, str, int]]:
+def _merged(found: Found) -> list[tuple[Draft, str, int]]:
     """Each activation once, with the modes that compute it and how often."""
-    together: dict[tuple[Any, ...], dict[str, list[_Draft]]] = {}
-    for mode, drafts in found.items():
-        for draft in drafts:
+    together: dict[tuple[Any, ...], dict[str, list[Draft]]] = {}
+    for mode, members in found.items():
+        for draft in members:
             key = draft.path, draft.spelling, draft.callee, draft.identity, draft.claim
             together.setdefault(key, {}).setdefault(mode, []).append(draft)
     return [
         (
             next(iter(modes.values()))[0],
             "both" if len(modes) == 2 else next(iter(modes)),
-            max(len(drafts) for drafts in modes.values()),
+            max(len(members) for members in modes.values()),
         )
         for modes in together.values()
     ]
-
-
-def _judged(model: nn.Module, found: list[tuple[_Draft, str, int]], notes: list[str]) -> Iterator[Activation]:
-    """The activations with what they are given out for; adds to the notes."""
-    configured = _configured(model, [draft for draft, _, _ in found], notes)
-    for draft, mode, calls in found:
-        claim, problem = draft.claim, _problem(draft)
-        setting = configured.get(id(draft))
-        if setting is not None and not problem:
-            if draft.identity.flavour not in setting.flavours:
-                problem = _contradiction(draft.identity, setting)
-            claim = setting
-        claimed = claim.flavour(draft.identity.flavour) if claim is not None else ""
-        yield Activation(
-            draft.path,
-            draft.spelling,
-            draft.callee,
-            draft.identity,
-            mode,
-            calls,
-            draft.function,
-            claimed,
-            claim.who if claim is not None else "",
-            problem,
-        )
-
-
-def _configured(model: nn.Module, drafts: list[_Draft], notes: list[str]) -> dict[int, Claim]:
-    """What configurations claim of activations.
-
-    A configuration does not say which of the activations of its model it means: it is kept where one of them is what it
-    names, and what others are is then their own business, unless they stand in the same place in another layer. Where
-    none of them is a GELU, the name may be one that nobody reads: that is a note.
-    """
-    scopes: dict[int, tuple[Any, list[_Draft]]] = {}
-    for draft in drafts:
-        config = config_of(model, draft.path)
-        if config is not None:
-            scopes.setdefault(id(config), (config, []))[1].append(draft)
-    claims: dict[int, Claim] = {}
-    for config, members in scopes.values():
-        settings = [setting for setting in settings_of(config) if setting.flavour]
-        for draft in members:
-            setting = next((s for s in settings if s.flavour == draft.identity.flavour), None)
-            if setting is not None:
-                claims[id(draft)] = setting.claim()
-        main = next((setting for setting in settings if setting.main), None)
-        if main is None or main.flavour not in GELUS:
-            continue
-        kept = {pattern(d.path) for d in members if d.identity.flavour == main.flavour}
-        others = [d for d in members if id(d) not in claims and d.identity.flavour in GELUS]
-        for draft in [d for d in others if pattern(d.path) in kept or not kept]:
-            claims[id(draft)] = main.claim()
-        if not kept and not others:
-            notes.append(f"{main.claim().who} names {label(main.flavour)}, which nothing here computes")
-    return claims
-
-
-def _problem(draft: _Draft) -> str:
-    """What is wrong with an activation by its names alone."""
-    identity, claim = draft.identity, draft.claim
-    flavour = identity.flavour
-    under = f" {claim.under}" if claim is not None else ""
-    if flavour == "near":
-        if draft.denied or (claim is None and identity.nearest == "quick"):
-            return ""
-        return _put(told(identity), under)
-    if claim is None or flavour in claim.flavours or (flavour == "gate" and claim.gate):
-        return ""
-    if flavour in FLAVOURS or flavour in OTHERS:
-        return _contradiction(identity, claim)
-    if draft.denied or flavour == "clipped":
-        return ""
-    if flavour in _FAMILIES:
-        return "" if _learns(draft.function) else _stranger(identity, claim)
-    return _put(told(identity), under)
-
-
-def _learns(function: Function) -> bool:
-    """Whether a parameter decides what a module computes."""
-    return isinstance(function, nn.Module) and next(function.parameters(), None) is not None
-
-
-def _put(sentence: str, under: str) -> str:
-    """A sentence about an identity, with what claims to be something else behind its first part."""
-    return re.sub(r"(?=[:;,]|$)", lambda _: under, sentence, count=1)
-
-
-#: Families with a parameter p, as functions: x·σ(px) and x·Φ(x/p).
-_FAMILIES: dict[str, Callable[[float, float], float]] = {
-    "sigmoid_k": lambda x, p: FLAVOURS["silu"].value(p * x) / p,
-    "gelu_t": lambda x, p: FLAVOURS["erf"].value(x / p) * p,
-}
-
-
-def _stranger(identity: Identity, claim: Claim) -> str:
-    """What is wrong with a member of a family that has the name of a GELU."""
-    parameter, member = identity.parameter or 1.0, _FAMILIES[identity.flavour]
-    gap = difference(lambda x: member(x, parameter), FLAVOURS[claim.flavour("erf")].value)
-    return f"computes {shown(identity)} {claim.under}: {distance(gap.size, gap.at)}"
-
-
-def _contradiction(identity: Identity, claim: Claim) -> str:
-    wanted = claim.flavour("erf")
-    name = label(identity.flavour)
-    far = off(identity.flavour, wanted)[1] if identity.flavour in (*FLAVOURS, *OTHERS) else ""
-    if identity.flavour == "quick" and identity.parameter is not None:
-        name = name.replace("1.702", f"{identity.parameter:.5g}")
-    return f"computes {name} {claim.under}: {far or distance(identity.error, identity.at)}"
