@@ -11,6 +11,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gelu_lint.runtime.factory import Built as Built
+    from gelu_lint.runtime.factory import FactoryError as FactoryError
+    from gelu_lint.runtime.factory import load as load
+    from gelu_lint.runtime.probe import Activation as Activation
+    from gelu_lint.runtime.probe import ProbeError as ProbeError
+    from gelu_lint.runtime.probe import Report as Report
+    from gelu_lint.runtime.probe import probe as probe
     from gelu_lint.runtime.recognise import recognise as recognise
     from gelu_lint.runtime.recognise import told as told
     from gelu_lint.runtime.references import gelu as gelu
@@ -23,15 +30,22 @@ if TYPE_CHECKING:
 
 #: Public names, each with the module below this one that has it.
 _PUBLIC = {
-    "GELUClip": "variants",
-    "GELUT": "variants",
-    "NotDeterministic": "subject",
-    "NotElementwise": "subject",
-    "SparseGELU": "variants",
-    "gelu": "references",
-    "gelu_slope": "references",
+    "Built": "factory",
+    "FactoryError": "factory",
+    "load": "factory",
+    "Activation": "probe",
+    "ProbeError": "probe",
+    "Report": "probe",
+    "probe": "probe",
     "recognise": "recognise",
     "told": "recognise",
+    "gelu": "references",
+    "gelu_slope": "references",
+    "NotDeterministic": "subject",
+    "NotElementwise": "subject",
+    "GELUClip": "variants",
+    "GELUT": "variants",
+    "SparseGELU": "variants",
 }
 
 
