@@ -16,7 +16,7 @@ from torch.utils.hooks import RemovableHandle
 
 from gelu_lint.runtime.measure import measure, read, refusal
 from gelu_lint.runtime.moments import Tally, gaussian, input_std, tally
-from gelu_lint.runtime.watch import Hook, Watch, in_backward, names, unwrapped
+from gelu_lint.runtime.watch import Hook, Watch, in_backward, in_compiled, names, run_eagerly, unwrapped
 
 #: Called with the number of a step and its values by "<layer>/<what>".
 Sink = Callable[[int, Mapping[str, float]], object]
@@ -77,17 +77,20 @@ class GeluMonitor:
     gelu_output_std         population standard deviation of all finite outputs of the step
     gelu_output_mean        their mean
     gelu_input_std, …_mean  the same of the inputs
-    gelu_dead_fraction      share of outputs y = gelu(x) with y/x ≤ 0.001: x below −3.09, less than 1 % of the gradient
-    gelu_saturated_fraction share with y/x ≥ 0.999: x above 3.09, where a GELU is the identity
+    gelu_dead_fraction      share of outputs y = gelu(x) with y/x ≤ 0.001: less than 1 % of the gradient is left
+    gelu_saturated_fraction share with y/x ≥ 0.999: slopes within 1 % of 1, a GELU is the identity here
     gelu_nonfinite          how many outputs are nan or infinite
     ======================= =========================================================================================
 
-    In bfloat16 and float16 an output that rounds to its input has y/x = 1, so that saturation begins at smaller x.
+    These shares begin at |x| = 3.09 for erf, 3.05 for tanh and 4.06 for quick GELU. In bfloat16 an output that rounds to
+    its input has y/x = 1, so that saturation begins at smaller x.
     Where the input is not known (overwritten in place, of another shape) only the output is told.
 
-    Code that torch.compile made shows no activations: watched steps run eagerly, with other rounding and dropout masks.
-    Raises TypeError where ``model`` is no module, ValueError for options that make no sense, RuntimeError before
-    torch 2.1, whose hooks are skipped when a forward raises.
+    Code that torch.compile made shows no activations: from torch 2.6 on watched steps run eagerly, with other rounding
+    and dropout masks. Of a model that was compiled after it was given to the monitor, or by ``model.compile()``, the
+    steps after them are watched instead, and ``fullgraph=True`` does not take the hooks: compile first.
+    Raises TypeError where ``model`` is no module, ValueError for options that make no sense. Needs torch 2.1: older
+    ones skip hooks when a forward raises, or trace them.
     """
 
     def __init__(
@@ -104,8 +107,6 @@ class GeluMonitor:
     ) -> None:
         if not isinstance(model, nn.Module):
             raise TypeError(f"GeluMonitor watches a torch.nn.Module, not a {type(model).__name__}")
-        if not hasattr(torch.compiler, "disable"):
-            raise RuntimeError(f"GeluMonitor needs torch 2.1 or newer; this is {torch.__version__}")
         if every < 1:
             raise ValueError(f"every is {every}; 1 watches all steps, 50 one of fifty")
         if bounds is not None and not 0 <= bounds[0] < bounds[1]:
@@ -122,6 +123,8 @@ class GeluMonitor:
         self._steps = 0
         self._depth = 0
         self._raised: BaseException | None = None
+        self._missed = False
+        self._eager: Any = None
         self._closed = False
         self._handles: list[RemovableHandle] = []
         if manual:
@@ -153,7 +156,7 @@ class GeluMonitor:
         model = type(unwrapped(self._model)[0]).__name__
         if not self._steps:
             self._warn("", "nothing", f"no forward of {model} in training mode was seen, so nothing was watched")
-        elif not self._layers and not any(kind == "refused" for _, kind in self._said):
+        elif not self._layers and not any(kind in ("refused", "nothing") for _, kind in self._said):
             hint = "name the modules of hand-written ones with modules="
             self._warn("", "nothing", f"no GELU was seen in {model}; {hint}")
 
@@ -225,7 +228,7 @@ class GeluMonitor:
     # Steps.
 
     def _due(self) -> bool:
-        return self._number % self.every == 0 or not self._steps
+        return self._number % self.every == 0 or not self._steps or self._missed
 
     def _counts(self, module: nn.Module) -> bool:
         return self.evaluation or (module.training and torch.is_grad_enabled())
@@ -242,8 +245,16 @@ class GeluMonitor:
             return
         self._forget()  # what an interrupt left
         self._depth, self._raised = 1, sys.exc_info()[1]
-        if self._due():
+        if not self._due():
+            return
+        if self._eager is not None or not in_compiled():
             self._watch.open((args, kwargs))
+            self._missed = False
+        elif self._missed:  # the step before was, too, and could not ask that this one run eagerly
+            self._missed = False
+            self._warn("", "nothing", "code that torch.compile made shows no activations before torch 2.6")
+        else:
+            self._missed = True
 
     def _after(self, module: nn.Module, args: tuple[object, ...], output: object) -> None:
         if self._ignores(module) or not self._depth:
@@ -258,7 +269,16 @@ class GeluMonitor:
         if self._watch.is_open:
             self._watch.leave(output)
         self._watch.close()
+        self._settle()
         self._finish()
+
+    def _settle(self) -> None:
+        # Compiled code asks for the stance when it is entered, so that a step that was missed is made good by the next.
+        if self._eager is not None:
+            self._eager.__exit__(None, None, None)
+            self._eager = None
+        if self._missed and not self._closed:
+            self._eager = run_eagerly()
 
     def _forget(self) -> None:
         self._watch.close()
@@ -271,6 +291,7 @@ class GeluMonitor:
             handle.remove()
         self._handles.clear()
         self._watch.close()
+        self._settle()
 
     def _fold(self) -> None:
         # Read what was measured: the only time that anything waits for a device.
