@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import copy
 import gc
+import importlib
 import io
 import json
 import math
 import pickle
+import re
+import subprocess
+import sys
+import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -76,6 +81,17 @@ class Written(nn.Module):
 
 class QuickGELU(Written):
     pass
+
+
+def test_the_package_of_the_runtime_loads_nothing_until_asked() -> None:
+    code = (
+        "import sys, gelu_lint.runtime as runtime\nassert 'torch' not in sys.modules\nassert 'GeluMonitor' in dir(runtime)\n"
+        "runtime.GeluMonitor\nassert 'torch' in sys.modules\n"
+        "assert not {'tensorboard', 'transformers', 'pytorch_lightning', 'numpy.testing'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'GeluMonitr'"):
+        importlib.import_module("gelu_lint.runtime").GeluMonitr  # noqa: B018
 
 
 # Arithmetic.
@@ -204,6 +220,14 @@ def test_dead_and_saturated_begin_where_a_hundredth_of_the_gradient_is_left() ->
         assert slope[gates <= 1e-3].abs().max() < 0.01 and (slope[gates >= 0.999] - 1).abs().max() < 0.01
         found = of(y, x.detach())
         assert (found.dead, found.saturated) == (len(dead), len(saturated))
+
+
+@pytest.mark.parametrize(("dtype", "edge"), [(torch.bfloat16, 2.78), (torch.float16, 3.11)])
+def test_in_bfloat16_outputs_are_their_inputs_sooner(dtype: torch.dtype, edge: float) -> None:
+    x = torch.linspace(0.01, 5, 200_001).to(dtype)
+    below = x[x < edge - 0.01]
+    assert of(F.gelu(below), below).saturated == 0
+    assert of(F.gelu(x[x >= edge]), x[x >= edge]).saturated == (x >= edge).sum()
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -666,8 +690,6 @@ def test_replicas_in_threads_are_no_steps() -> None:
 
 
 def test_threads_of_replicas_are_seen() -> None:
-    import threading
-
     class Parallel(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -789,7 +811,7 @@ def test_the_message_says_which_case_it_is(std: float, mean: float, said: str) -
     assert caught.category is GeluStdWarning
     message = str(caught.message)
     head = "0: gelu_output_std is .* at step 0, outside 0.3 to 0.7 .input of mean 0 and standard deviation 0.54 to 1.18"
-    assert message.startswith("0: gelu_output_std is ") and pytest.importorskip("re").match(head, message)
+    assert message.startswith("0: gelu_output_std is ") and re.match(head, message)
     assert said.split(" where")[0][:4] in message and said.split(" where")[1] in message
 
 

@@ -82,9 +82,9 @@ class GeluMonitor:
     gelu_nonfinite          how many outputs are nan or infinite
     ======================= =========================================================================================
 
-    These shares begin at |x| = 3.09 for erf, 3.05 for tanh and 4.06 for quick GELU. In bfloat16 an output that rounds to
-    its input has y/x = 1, so that saturation begins at smaller x.
-    Where the input is not known (overwritten in place, of another shape) only the output is told.
+    These shares begin at |x| = 3.09 for erf, 3.05 for tanh and 4.06 for quick GELU. In bfloat16 an output rounds to its
+    input from x = 2.78 on, and counts as saturated. Where the input is not known (overwritten in place, of another
+    shape) only the output is told.
 
     Code that torch.compile made shows no activations: from torch 2.6 on watched steps run eagerly, with other rounding
     and dropout masks. Of a model that was compiled after it was given to the monitor, or by ``model.compile()``, the
