@@ -1,10 +1,11 @@
 """What a GeluMonitor costs: training steps of one model with and without it, in turn, in one process.
 
-    python tests/benchmark_monitor.py [--every 50] [--rounds 20] [--threads 1] [--batch 8] [--length 128]
+    python tests/benchmark_monitor.py [--pairs 100] [--threads 1] [--batch 8] [--length 128]
 
 The model has 4 layers of nn.TransformerEncoderLayer, d = 256, feed-forward 1024, GELU; the optimizer is AdamW. Modules
-without the monitor have the same parameters. A round is as many steps with as without, one of them watched, each pair
-in an order that changes, so that a busy machine slows both. The ratio of a round is that of its sums.
+without the monitor have the same parameters. Of the steps with it one is watched and one left alone, so that both are
+seen often; each has its neighbour without, before or behind it by turns, so that a busy machine slows both. Wall time
+and CPU time; what one watched step of 50 costs in all follows from the medians of the ratios.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def twin(model: nn.Module) -> nn.Module:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("every", EVERY), ("rounds", 20), ("threads", 1), ("batch", 8), ("length", 128)):
+    for name, default in (("pairs", 100), ("threads", 1), ("batch", 8), ("length", 128)):
         parser.add_argument(f"--{name}", type=int, default=default)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -49,39 +50,33 @@ def main() -> None:
     models = {"without": twin(monitored), "with": monitored}
     optimizer = torch.optim.AdamW(monitored.parameters())
 
-    def step(name: str) -> float:
-        started = time.perf_counter()
+    def step(name: str) -> tuple[float, float]:
+        wall, cpu = time.perf_counter(), time.process_time()
         models[name](x).pow(2).mean().backward()
         optimizer.step()
         optimizer.zero_grad()
-        return time.perf_counter() - started
+        return time.perf_counter() - wall, time.process_time() - cpu
 
     for name in [*models] * 3:
         step(name)
-    alone: list[float] = []
-    idle: list[float] = []
-    watched: list[float] = []
-    ratios: list[float] = []
-    with GeluMonitor(monitored, every=chosen.every) as monitor:
-        for _ in range(chosen.rounds):
-            sums = dict.fromkeys(models, 0.0)
-            for i in range(chosen.every):
-                due = monitor.step_number % chosen.every == 0
-                for name in models if i % 2 else reversed(models):
-                    spent = step(name)
-                    sums[name] += spent
-                    (alone if name == "without" else watched if due else idle).append(spent)
-            ratios.append(sums["with"] / sums["without"])
-    low, _, high = statistics.quantiles(ratios, n=4)
-    base = statistics.median(alone)
+    base: list[tuple[float, float]] = []
+    ratios: dict[str, list[tuple[float, float]]] = {"left alone": [], "watched": []}
+    with GeluMonitor(monitored, every=2) as monitor:
+        for i in range(2 * chosen.pairs):
+            kind = "left alone" if monitor.step_number % 2 else "watched"
+            spent = {name: step(name) for name in (models if i // 2 % 2 else reversed(models))}
+            base.append(spent["without"])
+            ratios[kind].append(tuple(a / b for a, b in zip(spent["with"], spent["without"], strict=True)))
     versions = f"torch {torch.__version__}, Python {platform.python_version()}"
     print(f"{os.cpu_count()} cores, {chosen.threads} in use, {versions}, {chosen.batch} × {chosen.length} tokens")
-    print(f"without the monitor      {base * 1e3:8.2f} ms a step")
-    for what, times in (("steps it leaves alone", idle), ("steps it watches", watched)):
-        print(f"{what:24} {statistics.median(times) * 1e3:8.2f} ms a step, {statistics.median(times) / base:.4f} ×")
-    middle = f"{statistics.median(ratios):.4f} ×, median of {len(ratios)} rounds"
-    spread = f"half of them {low:.4f} to {high:.4f}, all {min(ratios):.4f} to {max(ratios):.4f}"
-    print(f"one step of {chosen.every} watched   {middle}; {spread}")
+    for i, clock in enumerate(("wall", "CPU")):
+        print(f"{clock:4} without {statistics.median(each[i] for each in base) * 1e3:.2f} ms a step")
+        middles = {}
+        for kind, pairs in ratios.items():
+            low, middles[kind], high = statistics.quantiles((each[i] for each in pairs), n=4)
+            print(f"     {kind:10} {middles[kind]:.4f} ×, half of {len(pairs)} pairs {low:.4f} to {high:.4f}")
+        whole = (middles["left alone"] * (EVERY - 1) + middles["watched"]) / EVERY
+        print(f"     one watched of {EVERY}: {whole:.4f} ×")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,8 @@ class QuickGELU(Written):
 
 def test_the_package_of_the_runtime_loads_nothing_until_asked() -> None:
     code = (
-        "import sys, gelu_lint.runtime as runtime\nassert 'torch' not in sys.modules\nassert 'GeluMonitor' in dir(runtime)\n"
+        "import sys, gelu_lint.runtime as runtime\n"
+        "assert 'torch' not in sys.modules and 'GeluMonitor' in dir(runtime)\n"
         "runtime.GeluMonitor\nassert 'torch' in sys.modules\n"
         "assert not {'tensorboard', 'transformers', 'pytorch_lightning', 'numpy.testing'} & set(sys.modules)"
     )
@@ -554,6 +555,29 @@ def test_a_model_that_calls_itself_is_one_step() -> None:
     assert monitor.step_number == 4 and monitor.state()["layers"]["act"]["output"][0] == 2 * 3 * 5
 
 
+def test_a_model_that_calls_itself_without_gradients_is_one_step() -> None:
+    """As in self-conditioning."""
+
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.act = nn.GELU()
+
+        def forward(self, x: Tensor, again: bool = True) -> Tensor:
+            if again:
+                with torch.no_grad():
+                    guess = self(x, False)
+                x = x + guess
+            out: Tensor = self.act(x)
+            return out
+
+    model = Twice()
+    with GeluMonitor(model, every=1) as monitor:
+        for _ in range(2):
+            model(torch.randn(5, requires_grad=True)).sum().backward()
+    assert monitor.step_number == 2 and monitor.state()["layers"]["act"]["output"][0] == 2 * 2 * 5
+
+
 def test_an_exception_in_the_block_removes_hooks_and_says_nothing() -> None:
     model = net()
     with pytest.raises(ZeroDivisionError), GeluMonitor(model):
@@ -659,6 +683,32 @@ def test_compiled_models_run_watched_steps_eagerly(when: str) -> None:
     monitor.close()
     assert hooks(whole) == 0
     torch._dynamo.reset()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script_method.*:DeprecationWarning")
+def test_a_compiled_forward_that_raises_is_made_good() -> None:
+    torch._dynamo.reset()
+    model = net()
+    monitor = GeluMonitor(model, every=10)
+    model.compile(backend="eager")
+    with pytest.raises(Exception, match="fake tensor call"):
+        model(torch.randn(2, 3))
+    train(model, 2)
+    monitor.close()
+    assert monitor.step_number == 2 and monitor.state()["layers"]["1"]["output"][0] == 16 * 8
+    torch._dynamo.reset()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+def test_tracing_and_export_are_no_steps() -> None:
+    model = net()
+    with GeluMonitor(model, every=1) as monitor:
+        traced = torch.jit.trace(model, torch.randn(2, 8), check_trace=False)
+        assert "count_nonzero" not in str(traced.inlined_graph) and monitor.step_number == 0
+        exported = torch.export.export(model.eval(), (torch.randn(2, 8),), strict=False)
+        assert "gelu" in str(exported.graph) and monitor.step_number == 0
+        train(model.train())
+    assert monitor.step_number == 1
 
 
 def test_compiled_parts_are_seen() -> None:

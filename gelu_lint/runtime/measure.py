@@ -99,3 +99,15 @@ def read(size: int, paired: bool, rows: Sequence[Sequence[float]]) -> Tally:
     )
     bad_inputs, pairs = (size - found.input.size, size) if paired else (0, 0)
     return found._replace(bad_outputs=size - found.output.size, bad_inputs=bad_inputs, pairs=pairs)
+
+
+def read_all(pending: Sequence[tuple[str, int, bool, Tensor]]) -> list[tuple[str, Tally]]:
+    """The tallies of tensors given as name, size, whether the input is known, and rows: one transfer a device."""
+    rows: list[list[list[float]]] = [[] for _ in pending]
+    for device in {tensor.device for *_, tensor in pending}:
+        here = [i for i, (*_, tensor) in enumerate(pending) if tensor.device == device]
+        numbers = torch.cat([pending[i][3] for i in here]).tolist()
+        for i in here:
+            count = len(pending[i][3])
+            rows[i], numbers = numbers[:count], numbers[count:]
+    return [(name, read(size, paired, rows[i])) for i, (name, size, paired, _) in enumerate(pending)]

@@ -71,6 +71,17 @@ def in_compiled() -> bool:
     return False
 
 
+def under_way(module: nn.Module) -> int:
+    """How many forwards of a module are under way in this thread."""
+    frame: FrameType | None = sys._getframe()
+    called = nn.Module._call_impl.__code__
+    count = 0
+    while frame is not None:
+        count += frame.f_code is called and frame.f_locals.get("self") is module
+        frame = frame.f_back
+    return count
+
+
 def run_eagerly() -> Any:
     """Let functions that torch.compile made run as they were written, from their next call to ``__exit__`` of what this
     returns. None, and nothing done, before torch 2.6."""
