@@ -685,6 +685,29 @@ def test_compiled_models_run_watched_steps_eagerly(when: str) -> None:
     torch._dynamo.reset()
 
 
+def test_monitors_that_end_in_any_order_let_code_compile_again() -> None:
+    torch._dynamo.reset()
+    compiled: list[int] = []
+
+    def backend(module: Any, example: Any) -> Any:
+        compiled.append(1)
+        return module.forward
+
+    models = [torch.compile(net(), backend=backend) for _ in range(2)]
+    monitors = [GeluMonitor(model, every=1, manual=True) for model in models]
+    for _ in range(2):
+        for model, monitor in zip(models, monitors, strict=True):
+            train(model)
+            monitor.step()
+    for monitor in monitors:
+        assert not compiled
+        monitor.close()
+        assert monitor.state()["layers"]["1"]["output"][0] == 2 * 16 * 8
+    train(models[0])
+    assert len(compiled) == 1
+    torch._dynamo.reset()
+
+
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script_method.*:DeprecationWarning")
 def test_a_compiled_forward_that_raises_is_made_good() -> None:
     torch._dynamo.reset()
@@ -725,6 +748,24 @@ def test_wrappers_leave_no_prefix() -> None:
     with GeluMonitor(nn.DataParallel(net())) as monitor:
         train(monitor._model)
     assert list(monitor.summary()) == ["1"]
+
+
+def test_checkpoint_wrappers_leave_no_names() -> None:
+    wrapper = pytest.importorskip("torch.distributed.algorithms._checkpoint.checkpoint_wrapper")
+    model = nn.Sequential(wrapper.checkpoint_wrapper(net()), nn.Linear(1, 1))
+    with GeluMonitor(model, every=1) as monitor:
+        train(model)
+    assert list(monitor.summary()) == ["0.1"] and monitor.state()["layers"]["0.1"]["output"][0] == 16 * 8
+
+
+def test_checkpointing_of_transformers_counts_once() -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPT2Config(vocab_size=11, n_positions=8, n_embd=8, n_layer=2, n_head=2, use_cache=False)
+    model = transformers.GPT2LMHeadModel(config).train()
+    model.activation_checkpointing_enable()
+    with GeluMonitor(model, every=1, manual=True) as monitor:
+        model(input_ids=torch.zeros(1, 4, dtype=torch.long)).logits.sum().backward()
+    assert [layer["output"][0] for layer in monitor.state()["layers"].values()] == [4 * 32] * 2
 
 
 def test_replicas_in_threads_are_no_steps() -> None:

@@ -17,7 +17,7 @@ from torch.utils.hooks import RemovableHandle
 from gelu_lint.runtime.measure import measure, read_all, refusal
 from gelu_lint.runtime.moments import Tally, tally
 from gelu_lint.runtime.spread import BOUNDS, count_bad, explain, table
-from gelu_lint.runtime.watch import Hook, Watch, in_backward, in_compiled, names, run_eagerly, under_way, unwrapped
+from gelu_lint.runtime.watch import Eager, Hook, Watch, in_backward, in_compiled, names, under_way, unwrapped
 
 #: Called with the number of a step and its values by "<layer>/<what>".
 Sink = Callable[[int, Mapping[str, float]], object]
@@ -110,7 +110,7 @@ class GeluMonitor:
         self._forwards: list[bool] = []  # those under way, and whether they are steps
         self._raised: BaseException | None = None
         self._missed = False
-        self._eager: Any = None
+        self._eager = Eager()
         self._closed = False
         self._handles: list[RemovableHandle] = []
         if manual:
@@ -231,7 +231,7 @@ class GeluMonitor:
         self._raised = sys.exc_info()[1]
         if not self._due():
             return
-        if self._eager is not None or not in_compiled():
+        if self._eager or not in_compiled():
             self._watch.open((args, kwargs))
             self._missed = False
         elif self._missed:  # the step before was, too, and could not ask that this one run eagerly
@@ -255,11 +255,9 @@ class GeluMonitor:
 
     def _settle(self) -> None:
         # Compiled code asks for the stance when it is entered, so that a step that was missed is made good by the next.
-        if self._eager is not None:
-            self._eager.__exit__(None, None, None)
-            self._eager = None
+        self._eager.release()
         if self._missed and not self._closed:
-            self._eager = run_eagerly()
+            self._eager.hold()
 
     def _forget(self) -> None:
         self._watch.close()

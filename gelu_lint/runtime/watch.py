@@ -82,11 +82,39 @@ def under_way(module: nn.Module) -> int:
     return count
 
 
-def run_eagerly() -> Any:
-    """Let functions that torch.compile made run as they were written, from their next call to ``__exit__`` of what this
-    returns. None, and nothing done, before torch 2.6."""
-    set_stance = getattr(torch.compiler, "set_stance", None)
-    return set_stance("force_eager") if set_stance is not None else None
+class Eager:
+    """While any is held, functions that torch.compile made run as they were written, from their next call on.
+
+    Before torch 2.6 nothing changes. Several may be held at once, and released in any order.
+    """
+
+    _held = 0
+    _stance: Any = None
+
+    def __init__(self) -> None:
+        self._holds = False
+
+    def __bool__(self) -> bool:
+        return self._holds
+
+    def hold(self) -> None:
+        """Run eagerly from now on."""
+        set_stance = getattr(torch.compiler, "set_stance", None)
+        if self._holds or set_stance is None:
+            return
+        self._holds = True
+        Eager._held += 1
+        if Eager._held == 1:
+            Eager._stance = set_stance("force_eager")
+
+    def release(self) -> None:
+        """Compile again, unless others hold it."""
+        if not self._holds:
+            return
+        self._holds = False
+        Eager._held -= 1
+        if not Eager._held:
+            Eager._stance.__exit__(None, None, None)
 
 
 def is_gelu(module: nn.Module) -> bool:
@@ -161,7 +189,7 @@ class Watch:
         self._sites: dict[str, list[tuple[object, ...]]] = {}
         self._handles: list[RemovableHandle] = []
         self._open = False
-        self._stance: Any = None
+        self._eager = Eager()
         self._paths: dict[int, list[str]] = {}
 
     @property
@@ -188,7 +216,7 @@ class Watch:
         self._open = True
         if inside is not None:
             self._enter(self._model, id(self._model) in gelus)(self._model, *inside)
-        self._stance = run_eagerly()
+        self._eager.hold()
 
     def leave(self, output: object) -> None:
         """The forward that the watch was opened in is over; ``output`` is None where it raised."""
@@ -201,9 +229,7 @@ class Watch:
             handle.remove()
         self._handles.clear()
         self._unwind(0)
-        if self._stance is not None:
-            self._stance.__exit__(None, None, None)
-            self._stance = None
+        self._eager.release()
 
     def _stack(self) -> list[_Call]:
         if not hasattr(self._threads, "stack"):
