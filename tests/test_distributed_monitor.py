@@ -13,6 +13,8 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+CPU: dict[str, Any] = {"device_id": torch.device("cpu")}
+
 pytestmark = pytest.mark.skipif(not dist.is_available(), reason="this torch was built without torch.distributed")
 
 
@@ -29,6 +31,8 @@ class Net(nn.Module):
 
 
 def work(rank: int, folder: str) -> None:
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
     from gelu_lint.runtime import GeluMonitor
 
     warnings.simplefilter("ignore")
@@ -48,7 +52,11 @@ def work(rank: int, folder: str) -> None:
     same = monitor.state() == before and again == merged
     kept_outputs = {name: torch.cat(kept).reshape(-1).double() for name, kept in outputs.items() if kept}
     own = monitor.summary()
-    torch.save({"merged": merged, "own": own, "outputs": kept_outputs, "same": same}, f"{folder}/{rank}.pt")
+    sharded = FullyShardedDataParallel(nn.Sequential(FullyShardedDataParallel(Net(), **CPU), nn.GELU()), **CPU)
+    with GeluMonitor(sharded) as shards:
+        sharded(torch.randn(3, 4)).sum().backward()
+    found = {"merged": merged, "own": own, "outputs": kept_outputs, "same": same, "sharded": [*shards.summary()]}
+    torch.save(found, f"{folder}/{rank}.pt")
     dist.destroy_process_group()
 
 
@@ -57,6 +65,7 @@ def test_two_processes_merge_exactly(tmp_path: Path) -> None:
     ranks: list[dict[str, Any]] = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
     assert ranks[0]["merged"] == ranks[1]["merged"] and ranks[0]["same"] and ranks[1]["same"]
     assert list(ranks[0]["own"]) == ["act", "Net"] and list(ranks[1]["own"]) == ["act", "Net", "rare"]
+    assert ranks[0]["sharded"] == ["0.act", "0", "1"]
     merged = ranks[0]["merged"]
     assert list(merged) == ["act", "Net", "rare"]
     for name in ("act", "rare"):
