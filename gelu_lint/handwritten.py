@@ -22,6 +22,8 @@ _NAMES = {
     "silu": "SiLU", "relu": "ReLU", "elu": "ELU", "selu": "SELU", "mish": "Mish", "leaky_relu": "leaky ReLU",
     "sigmoid": "σ(x)", "plain_tanh": "tanh(x)", "softplus": "softplus",
 }  # fmt: skip
+#: What a near miss was meant to be.
+MEANT = {"erf": "x·Φ(x)", "tanh": "the tanh GELU", "quick": "x·σ(1.702x)"}
 #: Sources of frameworks themselves, which have no built-in but what they define.
 _INTERNAL = re.compile(
     r"(^|/)_src/|(^|/)(torch|jax|jaxlib|keras|tensorflow|paddle|mlx|mindspore|tinygrad|oneflow|flax)/"

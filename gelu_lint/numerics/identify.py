@@ -11,6 +11,7 @@ from gelu_lint.numerics.match import (
     REFERENCES,
     ROUNDING,
     UNKNOWN,
+    Column,
     Identity,
     clipped,
     distance,
@@ -22,10 +23,9 @@ from gelu_lint.numerics.match import (
 from gelu_lint.numerics.near import near, written
 
 
-@lru_cache(maxsize=1024)
-def _settled(expr: Expr) -> tuple[Identity, tuple[str, float] | None]:
-    """The identity of what is a flavour, a gate or clipped, and the family that an expression belongs to."""
-    column = values(expr)
+def by_values(column: Column) -> tuple[Identity, tuple[str, float] | None]:
+    """What the values over GRID alone say: the identity of a flavour, a gate or a square, else the family and its
+    parameter, if they belong to one."""
     name = exact(column)
     if name:
         error, at = distance(column, REFERENCES[name], math.inf)
@@ -36,12 +36,21 @@ def _settled(expr: Expr) -> tuple[Identity, tuple[str, float] | None]:
         return Identity("quick", *distance(column, REFERENCES["quick"], math.inf), found[1]), None
     if found:
         return UNKNOWN, found
-    return gate(column) or squared(column) or clipped(steps(expr), column) or UNKNOWN, None
+    return gate(column) or squared(column) or UNKNOWN, None
 
 
-def _member(expr: Expr, kind: str, parameter: float) -> Identity:
-    """The identity of a member of a parametric family."""
+@lru_cache(maxsize=1024)
+def _settled(expr: Expr) -> tuple[Identity, tuple[str, float] | None]:
+    """The identity of what is a flavour, a gate or clipped, and the family that an expression belongs to."""
     column = values(expr)
+    found, kin = by_values(column)
+    if found is UNKNOWN and not kin:
+        found = clipped(steps(expr), column) or UNKNOWN
+    return found, kin
+
+
+def member(column: Column, kind: str, parameter: float) -> Identity:
+    """The identity of a member of a parametric family, from its values over GRID."""
     if kind == "gelu_t":
         return Identity(kind, *distance(column, REFERENCES["erf"]), parameter, "erf")
     why = f"{written(round(parameter, 6))} for 1.702"
@@ -52,7 +61,7 @@ def _member(expr: Expr, kind: str, parameter: float) -> Identity:
 def _identify(expr: Expr) -> Identity:
     found, kin = _settled(expr)
     if found is UNKNOWN:
-        found = near(steps(expr), values(expr), kin) or (_member(expr, *kin) if kin else UNKNOWN)
+        found = near(steps(expr), values(expr), kin) or (member(values(expr), *kin) if kin else UNKNOWN)
     return found
 
 
@@ -61,7 +70,7 @@ def settle(expr: Expr) -> Identity:
     if too_big(expr) or not depends(expr):
         return UNKNOWN
     found, kin = _settled(expr)
-    return _member(expr, *kin) if kin else found
+    return member(values(expr), *kin) if kin else found
 
 
 def identify(expr: Expr) -> Identity:

@@ -21,11 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gelu_lint.handwritten import distance, finding, graded, named, replacement, spoken, target
+from gelu_lint.handwritten import MEANT, distance, finding, graded, named, replacement, spoken, target
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project, Site
 from gelu_lint.rule import Rule, bad, good
-
-_FORMULAS = {"erf": "x·Φ(x)", "tanh": "the tanh GELU", "quick": "x·σ(1.702x)"}
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
@@ -34,7 +32,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         if formula is None or spoken(site, file) != "GEL014":
             continue
         size = dict(formula.deltas).get(formula.nearest, site.error)
-        meant = _FORMULAS[formula.nearest]
+        meant = MEANT[formula.nearest]
         words = distance(size, formula.at)
         if size is None:
             words = f"off by {site.error:.3g} at x = {formula.at:.3g}, and without bound".replace("= -", "= −")

@@ -1,22 +1,63 @@
-"""The torch side: live models, gradients, monitoring, pictures. Nothing is imported until a name is used."""
+"""The side that runs models: it imports torch, and the linter never imports it. Nothing is imported until it is used.
+
+`from gelu_lint.runtime import probe` gives the function, although a module has the same name.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-#: Public names, and the modules that have them.
-_NAMES = {
-    "GeluMonitor": "gelu_lint.runtime.monitor",
-    "GeluMonitorWarning": "gelu_lint.runtime.monitor",
-    "GeluStdWarning": "gelu_lint.runtime.monitor",
+if TYPE_CHECKING:
+    from gelu_lint.runtime.monitor import GeluMonitor as GeluMonitor
+    from gelu_lint.runtime.monitor import GeluMonitorWarning as GeluMonitorWarning
+    from gelu_lint.runtime.monitor import GeluStdWarning as GeluStdWarning
+    from gelu_lint.runtime.recognise import recognise as recognise
+    from gelu_lint.runtime.recognise import told as told
+    from gelu_lint.runtime.references import gelu as gelu
+    from gelu_lint.runtime.references import gelu_slope as gelu_slope
+    from gelu_lint.runtime.subject import NotDeterministic as NotDeterministic
+    from gelu_lint.runtime.subject import NotElementwise as NotElementwise
+    from gelu_lint.runtime.variants import GELUT as GELUT
+    from gelu_lint.runtime.variants import GELUClip as GELUClip
+    from gelu_lint.runtime.variants import SparseGELU as SparseGELU
+
+#: Public names, each with the module below this one that has it.
+_PUBLIC = {
+    "GELUClip": "variants",
+    "GELUT": "variants",
+    "GeluMonitor": "monitor",
+    "GeluMonitorWarning": "monitor",
+    "GeluStdWarning": "monitor",
+    "NotDeterministic": "subject",
+    "NotElementwise": "subject",
+    "SparseGELU": "variants",
+    "gelu": "references",
+    "gelu_slope": "references",
+    "recognise": "recognise",
+    "told": "recognise",
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _NAMES:
+class _Front(ModuleType):
+    """A package whose public names win over those of its modules: importing a module would hide the function in it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _PUBLIC and isinstance(value, ModuleType):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Front
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_NAMES[name]), name)
+    return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted((*globals(), *_NAMES))
+    return sorted({*globals(), *_PUBLIC})
