@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from gelu_lint.runtime.factory import Built as Built
     from gelu_lint.runtime.factory import FactoryError as FactoryError
     from gelu_lint.runtime.factory import load as load
+    from gelu_lint.runtime.monitor import GeluMonitor as GeluMonitor
+    from gelu_lint.runtime.monitor import GeluMonitorWarning as GeluMonitorWarning
+    from gelu_lint.runtime.monitor import GeluStdWarning as GeluStdWarning
     from gelu_lint.runtime.probe import Activation as Activation
     from gelu_lint.runtime.probe import ProbeError as ProbeError
     from gelu_lint.runtime.probe import Report as Report
@@ -30,22 +33,25 @@ if TYPE_CHECKING:
 
 #: Public names, each with the module below this one that has it.
 _PUBLIC = {
+    "Activation": "probe",
     "Built": "factory",
     "FactoryError": "factory",
-    "load": "factory",
-    "Activation": "probe",
-    "ProbeError": "probe",
-    "Report": "probe",
-    "probe": "probe",
-    "recognise": "recognise",
-    "told": "recognise",
     "gelu": "references",
     "gelu_slope": "references",
+    "GELUClip": "variants",
+    "GeluMonitor": "monitor",
+    "GeluMonitorWarning": "monitor",
+    "GeluStdWarning": "monitor",
+    "GELUT": "variants",
+    "load": "factory",
     "NotDeterministic": "subject",
     "NotElementwise": "subject",
-    "GELUClip": "variants",
-    "GELUT": "variants",
+    "probe": "probe",
+    "ProbeError": "probe",
+    "recognise": "recognise",
+    "Report": "probe",
     "SparseGELU": "variants",
+    "told": "recognise",
 }
 
 
