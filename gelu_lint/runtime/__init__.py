@@ -11,12 +11,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gelu_lint.runtime.factory import Built as Built
+    from gelu_lint.runtime.factory import FactoryError as FactoryError
+    from gelu_lint.runtime.factory import load as load
     from gelu_lint.runtime.recognise import NotElementwise as NotElementwise
     from gelu_lint.runtime.recognise import recognise as recognise
     from gelu_lint.runtime.recognise import told as told
 
 #: Public names, each with the module below this one that has it.
 _PUBLIC = {
+    "Built": "factory",
+    "FactoryError": "factory",
+    "load": "factory",
     "NotElementwise": "recognise",
     "recognise": "recognise",
     "told": "recognise",
