@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from gelu_lint.runtime.recognise import NotElementwise as NotElementwise
     from gelu_lint.runtime.recognise import recognise as recognise
     from gelu_lint.runtime.recognise import told as told
+    from gelu_lint.runtime.references import gelu as gelu
+    from gelu_lint.runtime.references import gelu_slope as gelu_slope
+    from gelu_lint.runtime.subject import NotDeterministic as NotDeterministic
+    from gelu_lint.runtime.subject import NotElementwise as NotElementwise
+    from gelu_lint.runtime.variants import GELUT as GELUT
+    from gelu_lint.runtime.variants import GELUClip as GELUClip
+    from gelu_lint.runtime.variants import SparseGELU as SparseGELU
 
 #: Public names, each with the module below this one that has it.
 _PUBLIC = {
@@ -24,6 +31,13 @@ _PUBLIC = {
     "FactoryError": "factory",
     "load": "factory",
     "NotElementwise": "recognise",
+    "GELUClip": "variants",
+    "GELUT": "variants",
+    "NotDeterministic": "subject",
+    "NotElementwise": "subject",
+    "SparseGELU": "variants",
+    "gelu": "references",
+    "gelu_slope": "references",
     "recognise": "recognise",
     "told": "recognise",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -11,9 +12,9 @@ import torch
 from gelu_lint.handwritten import MEANT, distance, label
 from gelu_lint.numerics import match
 from gelu_lint.numerics.evaluate import CORE, GRID, columns, evaluate, steps
-from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, Function, difference
-from gelu_lint.numerics.identify import by_values, identify, member
-from gelu_lint.numerics.ir import Expr
+from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, apart, difference
+from gelu_lint.numerics.identify import by_values, identify, member, settle
+from gelu_lint.numerics.ir import Expr, bottom_up
 from gelu_lint.numerics.match import UNKNOWN, Identity
 from gelu_lint.runtime.subject import NotElementwise, Subject
 from gelu_lint.runtime.trace import Traced, trace
@@ -38,7 +39,7 @@ def recognise(
     and then ``error`` and ``at`` say how far that is from the erf GELU. Learnable numbers count as they are. What is no
     flavour is named by its operations: near misses with what is off, what is clipped with its bound. For these and for
     the parametric families ``error`` is the maximum over all real x (inf: no bound) and ``at`` where. ``unknown`` has
-    the flavour that is ``nearest``, and the largest distance from it over the points.
+    the flavour that is ``nearest`` (on average), and the largest distance from it over the points.
 
     Half precision inside the function does not matter where its operations can be followed; elsewhere the values
     must decide, and what they cannot tell apart (erf and tanh) is unknown, with the reason in ``why``.
@@ -56,7 +57,7 @@ def recognise(
             return found
     traced = subject.apart(lambda run, x: trace(run, x))
     if traced is not None and traced.expr is not None and _agrees(traced, points, column):
-        named = identify(traced.expr)
+        named = settle(traced.expr) if _cut(traced.expr) else identify(traced.expr)
         if named is not UNKNOWN:
             return _measured(named, traced.expr)
     if found is not UNKNOWN:
@@ -65,6 +66,11 @@ def recognise(
         return member(column, *kin)
     epsilon = max(epsilon, traced.epsilon if traced is not None else 0.0)
     return _coarse(points, column, epsilon) if epsilon >= _COARSE else _other(column)
+
+
+def _cut(expr: Expr) -> bool:
+    """Whether it is pieced together elsewhere than at 0: an edit that moves the cut out of sight would make a GELU."""
+    return any(node.op in ("step", "where_positive") and node.args[0].op in ("add", "sub") for node in bottom_up(expr))
 
 
 def _agrees(traced: Traced, points: Sequence[float], column: Sequence[float]) -> bool:
@@ -79,9 +85,10 @@ def _agrees(traced: Traced, points: Sequence[float], column: Sequence[float]) ->
     )
 
 
+@lru_cache(maxsize=256)
 def _measured(identity: Identity, expr: Expr) -> Identity:
     """With the distance over all real x, rather than over GRID, of what has a flavour that it was meant to be."""
-    if identity.flavour not in ("near", "sigmoid_k", "gelu_t"):
+    if identity.flavour not in ("near", "clipped", "sigmoid_k", "gelu_t"):
         return identity
     gap = difference(lambda x: evaluate(expr, x), FLAVOURS[identity.nearest].value)
     return identity._replace(error=math.inf if gap.size is None else gap.size, at=gap.at)
@@ -91,7 +98,7 @@ def _other(column: Sequence[float]) -> Identity:
     """Another activation, else the flavour that is nearest."""
     for name, function in OTHERS.items():
         if match.same(column, [function(x) for x in GRID]):
-            gap = difference(function, FLAVOURS["erf"].value)
+            gap = apart(name, "erf")
             return Identity(name, math.inf if gap.size is None else gap.size, gap.at, nearest="erf")
     return _nearest(GRID, column)
 
@@ -99,13 +106,13 @@ def _other(column: Sequence[float]) -> Identity:
 def _nearest(points: Sequence[float], column: Sequence[float], why: str = "") -> Identity:
     if not all(math.isfinite(y) for x, y in zip(points, column, strict=True) if abs(x) <= CORE):
         return UNKNOWN._replace(why="not finite everywhere in [−6, 6]")
-    gaps = {name: _gap(points, column, flavour.value) for name, flavour in FLAVOURS.items()}
-    name = min(gaps, key=lambda name: gaps[name])
-    return Identity("unknown", *gaps[name], nearest=name, why=why)
+    name = min(FLAVOURS, key=lambda name: sum(gap for gap, _ in _gaps(points, column, name)))
+    return Identity("unknown", *max(_gaps(points, column, name)), nearest=name, why=why)
 
 
-def _gap(points: Sequence[float], column: Sequence[float], function: Function) -> tuple[float, float]:
-    return max((abs(y - function(x)), x) for x, y in zip(points, column, strict=True) if math.isfinite(y))
+def _gaps(points: Sequence[float], column: Sequence[float], name: str) -> list[tuple[float, float]]:
+    value = FLAVOURS[name].value
+    return [(abs(y - value(x)), x) for x, y in zip(points, column, strict=True) if math.isfinite(y)]
 
 
 def _coarse(points: Sequence[float], column: Sequence[float], epsilon: float) -> Identity:
@@ -135,9 +142,9 @@ def told(identity: Identity) -> str:
         reason = f" ({why})" if why else ""
         return f"computes no known GELU{reason}" + (f"; nearest is {label(nearest)}, {far}" if nearest else "")
     if flavour == "sigmoid_k":
-        return f"computes x·σ({parameter:.5g}x), {far} from {label('quick')}"
+        return f"computes x·σ({parameter:.5g}x), not {label('quick')}: {far}"
     if flavour == "gelu_t":
-        return f"computes x·Φ(x/{parameter:.5g}), {far} from {label('erf')}"
+        return f"computes x·Φ(x/{parameter:.5g}), not {label('erf')}: {far}"
     if flavour == "clipped":
         return f"computes {label(nearest)}, clamped at {parameter:.5g}".replace("-", "−")
     if flavour == "squared":

@@ -18,6 +18,8 @@ _T = TypeVar("_T")
 _ROWS = 8  # a mask that drops 1 % of 8 · 110 elements is the same twice once in 10⁷ runs
 _APART = 64  # how many roundings two runs on the same point may be apart: vector code and what is left over differ
 
+_LONGEST = 300  # of what an exception says
+
 
 class NotElementwise(ValueError):
     """A callable that no element-by-element function Tensor → Tensor can be read from, and why."""
@@ -45,7 +47,8 @@ class Subject:
             raise TypeError(f"a callable Tensor → Tensor is needed, not {_article(type(function).__name__)}")
         if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
             raise TypeError(f"dtype must be a floating-point torch.dtype, not {dtype!r}")
-        function = getattr(function, "_orig_mod", function)  # of torch.compile
+        for name in ("_orig_mod", "_torchdynamo_orig_callable"):  # what torch.compile was given
+            function = getattr(function, name, function)
         self.name = getattr(function, "__qualname__", "") or type(function).__name__
         self._dtype, self._device = dtype, torch.device(device) if device is not None else _home(function)
         if self._device.type == "meta":
@@ -79,7 +82,8 @@ class Subject:
                 return None
 
     def _points(self) -> torch.Tensor:
-        return torch.tensor(GRID, dtype=torch.float64).to(device=self._device, dtype=self._dtype)
+        points = torch.tensor(GRID, dtype=torch.float64, device="cpu")  # whatever the default device is
+        return points.to(device=self._device, dtype=self._dtype)
 
     def _values(self) -> Values:
         points = self._points()
@@ -105,8 +109,9 @@ class Subject:
         try:
             result = self._run(x.clone())
         except Exception as error:
+            said = f"{type(error).__name__}: {error}".splitlines()[0]
             raise NotElementwise(
-                f"{self.name} cannot be run on a tensor of shape {shape} ({x.dtype}): {type(error).__name__}: {error}"
+                f"{self.name} cannot be run on a tensor of shape {shape} ({x.dtype}): {said[:_LONGEST]}"
             ) from error
         if not isinstance(result, torch.Tensor):
             raise NotElementwise(f"{self.name} gives {_article(type(result).__name__)}, not a tensor")
@@ -114,8 +119,9 @@ class Subject:
             raise NotElementwise(
                 f"{self.name} does not work element by element: it makes shape {tuple(result.shape)} of {shape}"
             )
-        if not result.dtype.is_floating_point:
-            raise NotElementwise(f"{self.name} gives a tensor of {result.dtype}, not of floating-point numbers")
+        if not result.dtype.is_floating_point or result.layout != torch.strided:
+            what = result.dtype if result.layout == torch.strided else result.layout
+            raise NotElementwise(f"{self.name} gives a tensor of {what}, not a dense one of floating-point numbers")
         return result
 
 
@@ -162,10 +168,11 @@ def _undisturbed(function: object, device: torch.device) -> Iterator[None]:
     try:
         with torch.random.fork_rng(devices=devices), torch.no_grad():
             yield
+    finally:
+        with torch.no_grad():
             for tensor, before in held:
                 if not torch.equal(tensor, before):
                     tensor.copy_(before)
-    finally:
         random.setstate(states[0])
         if numpy is not None:
             numpy.random.set_state(states[1])
