@@ -24,12 +24,20 @@ if TYPE_CHECKING:
     from gelu_lint.runtime.variants import GELUT as GELUT
     from gelu_lint.runtime.variants import GELUClip as GELUClip
     from gelu_lint.runtime.variants import SparseGELU as SparseGELU
+    from gelu_lint.runtime.probe import Activation as Activation
+    from gelu_lint.runtime.probe import ProbeError as ProbeError
+    from gelu_lint.runtime.probe import Report as Report
+    from gelu_lint.runtime.probe import probe as probe
 
 #: Public names, each with the module below this one that has it.
 _PUBLIC = {
     "Built": "factory",
     "FactoryError": "factory",
     "load": "factory",
+    "Activation": "probe",
+    "ProbeError": "probe",
+    "Report": "probe",
+    "probe": "probe",
     "NotElementwise": "recognise",
     "GELUClip": "variants",
     "GELUT": "variants",

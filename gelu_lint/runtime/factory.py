@@ -60,15 +60,15 @@ def load(text: str) -> Built:
     except ModuleNotFoundError as fault:
         if fault.name == "torch":
             raise FactoryError(NO_TORCH) from fault
-        raise FactoryError(f"torch cannot be imported: {told(fault)}") from fault
+        raise FactoryError(f"torch cannot be imported: {_told(fault)}") from fault
     except (ImportError, OSError) as fault:  # a library of its is missing
-        raise FactoryError(f"torch cannot be imported: {told(fault)}") from fault
+        raise FactoryError(f"torch cannot be imported: {_told(fault)}") from fault
     with _as_started(text):
         found = _attribute(_module(name), attribute, text)
         return _built(_made(found, text), text)
 
 
-def told(fault: BaseException) -> str:
+def _told(fault: BaseException) -> str:
     """An exception in one line: its class and the first line of what it says."""
     lines = str(fault).strip().splitlines()
     return f"{type(fault).__name__}: {lines[0]}" if lines else type(fault).__name__
@@ -122,7 +122,7 @@ def _module(name: str) -> ModuleType:
 
 def _failed(what: str, fault: BaseException) -> NoReturn:
     where = _place(fault)
-    raise FactoryError(f"{what}{where}: {told(fault)}") from fault
+    raise FactoryError(f"{what}{where}: {_told(fault)}") from fault
 
 
 def _place(fault: BaseException) -> str:

@@ -1,0 +1,229 @@
+"""Activations among what a model computed: two nodes, the later of which is an activation of the earlier one.
+
+Formulas are found by what they compute. A node is looked at as a function of each node that all ways to it lead
+through, so `h = 2 * fc(x); gelu(h)` is a GELU of h. What is exact anywhere counts; near misses and members of families
+only where a value leaves the function or module that it is made in, for parts of a formula are near many things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+
+from gelu_lint.numerics.flavours import GELUS
+from gelu_lint.numerics.match import UNKNOWN, Identity
+from gelu_lint.runtime.recognise import NotElementwise, recognise
+from gelu_lint.runtime.record import Node, Place, Record
+
+_MAX_STEPS = 100  # operations of a formula; a GELU has up to 40
+
+#: torch's own activations, by the operations that they are.
+BUILT_INS = {
+    **{name: f"torch.nn.functional.{name}" for name in ("gelu", "silu", "mish", "relu", "elu", "celu", "softplus")},
+    **{name: f"torch.nn.functional.{name}" for name in ("leaky_relu", "hardswish", "hardsigmoid", "hardtanh")},
+    **{name: f"torch.nn.functional.{name}" for name in ("threshold", "softshrink", "hardshrink")},
+    "_prelu_kernel": "torch.nn.functional.prelu",
+    "log_sigmoid_forward": "torch.nn.functional.logsigmoid",
+    "sigmoid": "torch.sigmoid",
+    "tanh": "torch.tanh",
+}
+#: Operations without which nothing is an activation.
+_BENDS = frozenset(
+    (
+        *BUILT_INS, "erf", "erfc", "exp", "exp2", "expm1", "special_ndtr", "special_log_ndtr", "special_erfcx",
+        "special_erf", "clamp", "clamp_min", "clamp_max", "maximum", "where", "selu", "relu6",
+    )
+)  # fmt: skip
+#: The last operations of formulas, from whose values alone one is known in the middle of a function.
+_LAST = frozenset(("mul", "div", "where", "addcmul", "lerp"))
+#: What is an activation only where a module says so: formulas, and gates of recurrent cells, are made of these.
+GATES = ("gate", "sigmoid", "plain_tanh", "softplus")
+
+
+class Replay:
+    """The operations between two nodes as a function: Tensor → Tensor, of any shape and floating dtype, element by
+    element, differentiable. Numbers that were parameters are those of the run."""
+
+    def __init__(self, start: Node, end: Node, steps: list[Node]) -> None:
+        places = {start.number: 0, **{step.number: i + 1 for i, step in enumerate(steps)}}
+
+        def told(value: Any) -> Any:
+            return _Step(places[value.number]) if isinstance(value, Node) else value
+
+        self._program = tuple(
+            (step.op, tuple(map(told, step.args)), tuple((key, told(value)) for key, value in step.kwargs.items()))
+            for step in steps
+        )
+        self.names = frozenset(step.name for step in steps)
+        self.__name__ = self.__qualname__ = f"formula of {', '.join(sorted(self.names))}"
+        self.key = repr(self._program)
+
+    def __len__(self) -> int:
+        return len(self._program)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        values = [x]
+        for op, args, kwargs in self._program:
+            given = [_given(value, values, op, i) for i, value in enumerate(args)]
+            values.append(op(*given, **{key: values[v] if isinstance(v, _Step) else v for key, v in kwargs}))
+        return values[-1]
+
+
+class _Step(int):
+    """The value of an earlier step."""
+
+    def __repr__(self) -> str:
+        return f"#{int(self)}"
+
+
+def _given(value: Any, values: list[torch.Tensor], op: Any, position: int) -> Any:
+    if isinstance(value, _Step):
+        return values[value]
+    wanted = op._schema.arguments[position].type
+    if isinstance(value, (bool, int, float)) and isinstance(wanted, torch.TensorType):
+        return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+    return value
+
+
+class Segment(NamedTuple):
+    """One activation that was computed: from where to where, what it is, and as a function."""
+
+    start: Node
+    end: Node
+    identity: Identity
+    function: Replay
+
+    @property
+    def place(self) -> Place | None:
+        """The call of a module in which it ends."""
+        return self.end.place
+
+
+_EXACT, _UNKNOWN = 2, 9
+_RANKS = {
+    **dict.fromkeys(GELUS, 0),
+    **dict.fromkeys(("clipped", "squared"), 1),
+    "near": 3,
+    **dict.fromkeys(("gelu_t", "sigmoid_k"), 4),
+    **dict.fromkeys(GATES, 5),
+    "unknown": _UNKNOWN,
+}
+
+
+def rank(identity: Identity) -> int:
+    """How much an identity says: 0 a GELU, 1 one that is clipped or squared, 2 another activation, then near misses,
+    families, gates, and what is unknown."""
+    return _RANKS.get(identity.flavour, _EXACT)
+
+
+class Finder:
+    """Finds segments; what is once identified is remembered, for layers of a model are alike."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Identity] = {}
+
+    def segments(self, record: Record) -> list[Segment]:
+        """The activations of a run, in the order in which they are computed."""
+        bent: set[int] = set()
+        found: list[Segment] = []
+        for node in record.nodes:
+            if node.op is None:
+                continue
+            if node.name in _BENDS or any(isinstance(arg, Node) and arg.number in bent for arg in node.args):
+                bent.add(node.number)
+                self._add(node, found)
+        return found
+
+    def identity(self, function: Replay) -> Identity:
+        """What a function computes."""
+        known = self._known.get(function.key)
+        if known is None:
+            try:
+                known = recognise(function)
+            except NotElementwise:
+                known = UNKNOWN
+            self._known[function.key] = known
+        return known
+
+    def _add(self, end: Node, found: list[Segment]) -> None:
+        leaving, built_in = leaves(end), end.name in BUILT_INS
+        if not (leaving or built_in or end.name in _LAST):
+            return
+        best: Segment | None = None
+        for start, steps in _starts(end):
+            function = Replay(start, end, steps)
+            identity = self.identity(function)
+            # Of two that say as much, the later start is nearer to what a function or module was given.
+            later = identity.flavour != "unknown" or not _beside(start, end)
+            if best is None or (later and rank(identity) <= rank(best.identity)):
+                best = Segment(start, end, identity, function)
+        if best is None:
+            return
+        level = rank(best.identity)
+        if level and not leaving and not (built_in and len(best.function) == 1):
+            return
+        numbers = {step.number for step in _between(best.start, end) or ()}
+        inner = [other for other in found if other.end.number in numbers and other.end is not end]
+        least = min((rank(other.identity) for other in inner), default=9)
+        if (least == 0 and level != 1) or any(other.identity.flavour == best.identity.flavour for other in inner):
+            return  # arithmetic around a GELU, a factor of 1
+        if level > _EXACT and least <= _EXACT and not (level == _UNKNOWN and least == _EXACT):
+            return
+        if level < _UNKNOWN:
+            found[:] = [other for other in found if other not in inner]
+        found.append(best)
+
+
+def _beside(start: Node, end: Node) -> bool:
+    """Whether a value is made in the same function as another."""
+    depth = len(end.calls)
+    return start.place is end.place and start.calls[:depth] == end.calls
+
+
+def leaves(node: Node) -> bool:
+    """Whether a value is used outside of the function or module that it is made in, or in another way than elements
+    are."""
+    depth = len(node.calls)
+    return not node.users or any(
+        user is None or place is not node.place or calls[:depth] != node.calls for user, place, calls in node.users
+    )
+
+
+def within(inner: Place | None, outer: Place) -> bool:
+    """Whether one call of a module happens in another, or is it."""
+    return inner is not None and any(place is outer for place in inner.chain())
+
+
+def _between(start: Node, end: Node) -> list[Node] | None:
+    """The nodes that make ``end`` of ``start``, in order; None if they are too many."""
+    found: dict[int, Node] = {}
+    waiting = [end]
+    while waiting:
+        node = waiting.pop()
+        if node is start or node.number in found:
+            continue
+        if len(found) == _MAX_STEPS or node.op is None:
+            return None
+        found[node.number] = node
+        waiting += [value for value in (*node.args, *node.kwargs.values()) if isinstance(value, Node)]
+    return [found[number] for number in sorted(found)]
+
+
+def _starts(end: Node) -> Iterator[tuple[Node, list[Node]]]:
+    """The nodes that all ways to ``end`` lead through, first the base, each with what is computed from there on."""
+    steps = _between(end.base, end)
+    if not steps:
+        return
+    ways: dict[int, frozenset[int]] = {end.base.number: frozenset((end.base.number,))}
+    nodes = {end.base.number: end.base}
+    for step in steps:
+        args = [ways[value.number] for value in (*step.args, *step.kwargs.values()) if isinstance(value, Node)]
+        ways[step.number] = frozenset.intersection(*args) | {step.number}
+        nodes[step.number] = step
+    for number in sorted(ways[end.number] - {end.number}):
+        start = nodes[number]
+        after = _between(start, end)
+        if after:
+            yield start, after

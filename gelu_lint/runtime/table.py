@@ -1,0 +1,105 @@
+"""What a probe found, for people and for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gelu_lint.handwritten import label
+from gelu_lint.numerics.match import Identity
+from gelu_lint.reports.text import plural, printable
+from gelu_lint.runtime.naming import pattern
+
+if TYPE_CHECKING:
+    from gelu_lint.runtime.probe import Activation, Report
+
+_HEADS = ("path", "computes", "spelling", "by", "calls", "claim", "verdict")
+_WIDEST = 56  # characters of a cell
+
+
+def rows(report: Report) -> list[dict[str, Any]]:
+    """One row an activation; a number that is not finite is null."""
+    return [
+        {
+            "path": found.path,
+            "spelling": found.spelling,
+            "callee": found.callee,
+            "flavour": found.identity.flavour,
+            "parameter": found.identity.parameter,
+            "nearest": found.identity.nearest,
+            "why": found.identity.why,
+            "error": _finite(found.identity.error),
+            "at": _finite(found.identity.at),
+            "mode": found.mode,
+            "calls": found.calls,
+            "claimed": found.claimed,
+            "claim": found.claim,
+            "verdict": verdict(found),
+            "problem": found.problem,
+        }
+        for found in report.activations
+    ]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def verdict(found: Activation) -> str:
+    """Whether an activation is what it is given out for: "right", "wrong", or "" where nothing says what it is."""
+    return "wrong" if found.problem else "right" if found.claim else ""
+
+
+def text(report: Report) -> Iterator[str]:
+    """A table, in which what layers have in common is one line; then the problems and a summary."""
+    groups: dict[tuple[str, ...], list[Activation]] = {}
+    for found in report.activations:
+        key = (pattern(found.path), found.mode, *_cells(found), found.problem)
+        groups.setdefault(key, []).append(found)
+    table = [_HEADS]
+    for members in groups.values():
+        first = members[0]
+        path = first.path if len(members) == 1 else f"{pattern(first.path)} ({len(members)})"
+        shown, spelling, by, claim, state = _cells(first)
+        mode = "" if first.mode == "both" else f" ({first.mode})"
+        calls = str(sum(member.calls for member in members))
+        table.append((_short(path) or "(the model)", shown, spelling + mode, _short(by), calls, claim, state))
+    if report.activations:
+        widths = [max(len(row[i]) for row in table) for i in range(len(_HEADS))]
+        for row in table:
+            yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield ""
+    for problem in report.problems:
+        yield printable(problem)
+    count = sum(bool(found.problem) for found in report.activations)
+    what = plural(len(report.activations), "activation") if report.activations else "no activation"
+    yield (
+        f"{what}, {plural(count, 'problem') if count else 'no problem'}"
+        if report.activations
+        else "no activation found"
+    )
+
+
+def _cells(found: Activation) -> tuple[str, str, str, str, str]:
+    return shown(found.identity), found.spelling, printable(found.callee), printable(found.claim), verdict(found)
+
+
+def shown(identity: Identity) -> str:
+    """What an activation computes, in short."""
+    flavour, parameter = identity.flavour, identity.parameter
+    if flavour == "sigmoid_k":
+        return f"x·σ({parameter:.5g}x)"
+    if flavour == "gelu_t":
+        return f"x·Φ(x/{parameter:.5g})"
+    if flavour in ("near", "clipped", "squared", "gate"):
+        words = {"near": "nearly", "gate": "gate of"}
+        return f"{words.get(flavour, flavour)} {label(identity.nearest)}" if identity.nearest else flavour
+    if flavour == "unknown":
+        return "unknown"
+    return label(flavour).removeprefix("the ")
+
+
+def _short(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= _WIDEST else f"…{text[1 - _WIDEST :]}"

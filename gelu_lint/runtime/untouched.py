@@ -1,0 +1,93 @@
+"""A model that is run and then is as it was: flags, attributes, buffers, parameters, state of the generators."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+_HELD = (dict, OrderedDict, list, set, deque)
+
+
+class Kept:
+    """What is put back. Buffers are copied beforehand; parameters when something is about to write into them."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._modules = list(model.modules())
+        self._flags = [module.training for module in self._modules]
+        scripted = torch.jit.ScriptModule
+        self._attributes = [
+            (module.__dict__, dict(module.__dict__)) for module in self._modules if not isinstance(module, scripted)
+        ]
+        self._contents = [
+            (held, held.copy())
+            for attributes, _ in self._attributes
+            for held in attributes.values()
+            if type(held) in _HELD
+        ]
+        self._tensors = {id(tensor): (tensor, _copy(tensor)) for tensor in model.buffers() if not tensor.is_meta}
+        self._shared: dict[int, list[torch.Tensor]] = {}
+        for parameter in model.parameters():
+            self._shared.setdefault(_address(parameter), []).append(parameter)
+
+    def before_write(self, tensor: torch.Tensor) -> None:
+        """Keep the parameters that share their memory with a tensor."""
+        for parameter in self._shared.pop(_address(tensor), ()) if self._shared else ():
+            self._tensors[id(parameter)] = parameter, _copy(parameter)
+
+    def restore(self) -> None:
+        """Put everything back."""
+        for attributes, shown in self._attributes:
+            attributes.clear()
+            attributes.update(shown)
+        for held, content in self._contents:
+            held.clear()
+            held.extend(content) if isinstance(held, (list, deque)) else held.update(content)
+        for module, training in zip(self._modules, self._flags, strict=True):
+            if module.training != training:
+                module.training = training
+        for tensor, before in self._tensors.values():
+            with torch.inference_mode(tensor.is_inference()):
+                tensor.data.copy_(before)  # no new version: what was computed from it can still be differentiated
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone()
+
+
+def _address(tensor: torch.Tensor) -> int:
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (RuntimeError, NotImplementedError):  # it has none: a sparse or wrapped tensor
+        return id(tensor)
+
+
+@contextmanager
+def untouched(model: nn.Module) -> Iterator[Kept]:
+    """Whatever happens inside, the model, the random generators, torch's default dtype and gradient mode are put back.
+
+    Attributes of modules are put back one level deep: an object that a module holds, and that it changes itself when
+    it is run, stays changed.
+    """
+    kept = Kept(model)
+    numpy: Any = sys.modules.get("numpy")
+    states = random.getstate(), numpy.random.get_state() if numpy is not None else None
+    ready = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    devices = list(range(torch.cuda.device_count())) if ready else []
+    dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield kept
+    finally:
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
+        random.setstate(states[0])
+        if numpy is not None:
+            numpy.random.set_state(states[1])
+        kept.restore()
