@@ -32,6 +32,7 @@ _COMMANDS = {
     "fix": "apply fixes; plain `fix` applies those that change no value",
     "inventory": "list every GELU: where it is, which function, whether that is stated",
     "checklist": "go through the release checklist of a project: code, config, test, monitoring, deployment, docs",
+    "plot": "draw the functions that go by the name GELU, or what is wrong with one",
     "explain": "explain a rule",
     "rules": "list the rules",
     "config": "print the resolved settings and where each came from",
@@ -115,9 +116,10 @@ def _teach(parser: _Parser, command: str) -> None:
 
 def _add(parser: _Parser, option: Option) -> None:
     flags: dict[str, Any] = {"help": option.help, "default": argparse.SUPPRESS, "dest": option.name}
+    names = [f"-{option.short}"] * bool(option.short) + [f"--{option.name}"]
     if option.kind == "flag":
         action = argparse.BooleanOptionalAction if option.config else "store_true"
-        parser.options.add_argument(f"--{option.name}", action=action, **flags)
+        parser.options.add_argument(*names, action=action, **flags)
         return
     if option.choices:
         flags["choices"] = option.choices
@@ -127,7 +129,7 @@ def _add(parser: _Parser, option: Option) -> None:
     if option.kind in kinds:
         flags["type"] = kinds[option.kind]
     action = "extend" if option.kind in ("codes", "list") else "store"
-    parser.options.add_argument(f"--{option.name}", action=action, **flags)
+    parser.options.add_argument(*names, action=action, **flags)
 
 
 def _list(text: str) -> list[str]:
@@ -207,6 +209,8 @@ def _command(options: dict[str, Any]) -> int:
 
         _print(table(all_rules(), options["output_format"]))
         return CLEAN
+    if command == "plot":
+        return _plot(options)
     overrides = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items() if k not in ("path", "paths")}
     if command == "checklist":
         return _checklist(options["path"], overrides)
@@ -424,6 +428,30 @@ def _can_print(text: str) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+def _plot(options: dict[str, Any]) -> int:
+    from gelu_lint.runtime import lookup, plots
+    from gelu_lint.runtime.canvas import NoMatplotlib, Unwritable, encoded, format_of, save
+
+    path, place = options.get("output", "gelu.png"), options.get("finding")
+    if place is not None and "errors" in options:
+        raise BadConfig("--errors and --finding are two pictures; ask for one")
+    try:
+        form = "png" if path == "-" else format_of(path)
+        if place is not None:
+            found = lookup.find(place)
+            made = plots.against(found.function, found.wanted, title=found.title, slope=found.slope)
+        else:
+            made = plots.errors() if "errors" in options else plots.flavours()
+        if path == "-":
+            _bytes(encoded(made, form))
+        else:
+            save(made, path)
+            _say(f"gelu-lint: wrote {path}")
+    except (NoMatplotlib, Unwritable, lookup.NothingThere) as fault:
+        raise BadConfig(str(fault)) from fault
+    return CLEAN
 
 
 def _explain(code: str) -> int:

@@ -16,6 +16,13 @@ from gelu_lint.skeleton import LONGEST, Skeleton, skeleton, whole
 from gelu_lint.source import Source, from_text
 from gelu_lint.suppress import directives, silence
 
+TYPE_CHECKING = False  # LibCST is loaded for the files that need it
+if TYPE_CHECKING:
+    from gelu_lint.numerics.ir import Expr
+    from gelu_lint.sites.draft import Draft
+    from gelu_lint.sites.recognisers import Recognisers
+    from gelu_lint.tree.names import Names
+
 _FUTURE = re.compile(r"from[ \t]+__future__\b")
 _STRING = re.compile(r"\(*[rRuUbB]*[\x22\x27]")
 #: Comments and strings, in which a semicolon parts no statements.
@@ -95,29 +102,15 @@ def _fault(row: int, end_row: int, message: str) -> Fault:
 def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Sequence[Arrival]) -> FileSummary:
     """``summary`` with the facts of what is left of a text. LibCST is imported here, and only here."""
     from gelu_lint.reach import Reach
-    from gelu_lint.sites.draft import Draft
-    from gelu_lint.sites.recognisers import Recognisers
-    from gelu_lint.tree.names import Names
-    from gelu_lint.tree.parse import Unparsable, parse
-    from gelu_lint.tree.place import offsets
-    from gelu_lint.tree.walk import Walk
+    from gelu_lint.tree.parse import Unparsable
 
-    text, shifts = _without_form_feeds(bones.text)
     try:
-        module = parse(text)
-        names = Names(module)
-        walk = Walk(module, names.scopes)
-        recognisers = Recognisers(walk, names, text, bones.unmarked)
-        walk.run(recognisers.visitors)
-        wanted = recognisers.nodes()
-        placed = offsets(module, wanted, text) if wanted else {}
+        recognisers, names, draft = _recognised(bones, source)
     except Unparsable as fault:
         row = bones.origin[min(fault.row, len(bones.origin)) - 1]
         return _unparsable(summary, source, row, fault.column, fault.message)
     except RecursionError:
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
-    statements = [(line.row, line.end_row) for line in bones.logical]
-    draft = Draft(text, from_text("", text).rows, bones.origin, statements, placed, source.text, source.rows, shifts)
     summary = recognisers.facts(summary, draft, Reach(bones.statements), arrivals)
     taken = names.taken
     if any(not _plain(site) for site in summary.sites) or any(use.kind not in _NO_FIX for use in summary.uses):
@@ -125,6 +118,44 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     taken &= candidates()
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     return summary._replace(bound=tuple(Bound(name, target) for name, target in at_hand), taken=tuple(sorted(taken)))
+
+
+def _recognised(bones: Skeleton, source: Source) -> tuple[Recognisers, Names, Draft]:
+    """What the recognisers have seen of a text, its names and its places. Raises Unparsable and RecursionError."""
+    from gelu_lint.sites.draft import Draft
+    from gelu_lint.sites.recognisers import Recognisers
+    from gelu_lint.tree.names import Names
+    from gelu_lint.tree.parse import parse
+    from gelu_lint.tree.place import offsets
+    from gelu_lint.tree.walk import Walk
+
+    text, shifts = _without_form_feeds(bones.text)
+    module = parse(text)
+    names = Names(module)
+    walk = Walk(module, names.scopes)
+    recognisers = Recognisers(walk, names, text, bones.unmarked)
+    walk.run(recognisers.visitors)
+    wanted = recognisers.nodes()
+    placed = offsets(module, wanted, text) if wanted else {}
+    statements = [(line.row, line.end_row) for line in bones.logical]
+    draft = Draft(text, from_text("", text).rows, bones.origin, statements, placed, source.text, source.rows, shifts)
+    return recognisers, names, draft
+
+
+def formulas(source: Source) -> list[tuple[Site, Expr]]:
+    """The formulas, over x, of all GELUs (and derivatives of them) that are typed by hand in a file, with their sites.
+
+    None of what cannot be read; the sites are those of ``summarise``, hazards aside.
+    """
+    if kind_of(source.path) != "python":
+        return []
+    from gelu_lint.tree.parse import Unparsable
+
+    try:
+        recognisers, _, draft = _recognised(whole(source.text, scan(source.text)), source)
+    except (Unparsable, RecursionError):
+        return []
+    return [*recognisers.formulas(draft)]
 
 
 def _plain(site: Site) -> bool:

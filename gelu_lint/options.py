@@ -20,6 +20,7 @@ class Option:
 
     kind      codes, list, flag, choice, text, integer, number, version or table (of lists, config only)
     config    whether [tool.gelu-lint] takes it; ``commands`` are the commands that take it as --name
+    short     the letter that commands take for it, too
     """
 
     def __init__(
@@ -32,9 +33,11 @@ class Option:
         config: bool = True,
         choices: tuple[str, ...] = (),
         metavar: str = "",
+        short: str = "",
     ) -> None:
         self.name, self.kind, self.default, self.help = name, kind, default, help
         self.commands, self.config, self.choices, self.metavar = commands, config, choices, metavar
+        self.short = short
 
 
 _LINT = ("check", "fix")
@@ -74,5 +77,10 @@ OPTIONS = (
     Option("jobs", "integer", 0, "worker processes; 0 means one a core", _READ, config=False, metavar="N"),
     Option("config", "text", "", "read this pyproject.toml instead of the nearest one", (*_READ, "config"),
            config=False, metavar="FILE"),
+    Option("output", "text", "gelu.png", 'the picture to write, .png or .svg; "-" is standard output, as PNG',
+           ("plot",), config=False, metavar="FILE", short="o"),
+    Option("errors", "flag", False, "draw how far tanh, quick and SiLU are from erf", ("plot",), config=False),
+    Option("finding", "text", "", "draw the function that is found at FILE:LINE, and the one that it should be",
+           ("plot",), config=False, metavar="FILE:LINE"),
     Option("isolated", "flag", False, "ignore every pyproject.toml", (*_READ, "config"), config=False),
 )  # fmt: skip

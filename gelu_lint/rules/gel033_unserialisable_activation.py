@@ -117,7 +117,7 @@ def evidence() -> None:
 
     if importlib.util.find_spec("keras") is None:
         return  # it was run with keras 3.15.1
-    import keras  # type: ignore[import-not-found]
+    import keras
 
     def build(activation: object) -> str:
         return str(keras.Sequential([keras.Input((4,)), keras.layers.Dense(4, activation=activation)]).to_json())

@@ -44,6 +44,7 @@ class _Found(NamedTuple):
     forward: str  # the flavour of the forward
     matches: str  # the flavour whose derivative it is
     gap: Slope
+    slope: Expr
 
 
 class Backwards:
@@ -100,7 +101,7 @@ class Backwards:
             off = best.error >= _TOLERANCE and (forward or fits or _derivative(slope))
             if off or not whole:
                 around = self._guards.around(self._walk, value)
-                self._found.append(_Found(value, around, best.flavour, fits, best))
+                self._found.append(_Found(value, around, best.flavour, fits, best, slope))
             return
 
     def _takes(self, value: BaseExpression, name: str) -> bool:
@@ -153,6 +154,10 @@ class Backwards:
                 if min(gap(slope, flavour).error for flavour in FLAVOURS) < _TOLERANCE:
                     return slope, False  # right for an incoming gradient of 1 alone
         return None
+
+    def expressions(self) -> Iterator[Expr]:
+        """The derivatives that the backward functions of ``sites`` compute, over x, in their order."""
+        return (found.slope for found in self._found)
 
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``sites`` needs the places of."""

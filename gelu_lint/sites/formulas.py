@@ -298,6 +298,10 @@ class Formulas:
             if atom is not None and sink.identity.flavour in FLAVOURS:
                 yield sink.node, atom, sink.moment, sink.around.path
 
+    def expressions(self) -> Iterator[Expr]:
+        """The formulas of ``sites`` over x, in their order, once ``nodes`` has been asked."""
+        return (sink.expr for sink in self._all)
+
     def nodes(self) -> Iterator[CSTNode]:
         """The nodes that ``sites`` needs the places of."""
         self._all = self._settled()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gelu_lint.facts.comparing import WORDS
 from gelu_lint.model import Arrival, Context, FileSummary, Site, Swap
 from gelu_lint.numerics.flavours import GELUS
+from gelu_lint.numerics.ir import Expr
 from gelu_lint.reach import Reach
 from gelu_lint.sites.absent import Absences
 from gelu_lint.sites.backwards import Backwards
@@ -75,6 +76,12 @@ class Recognisers:
         self._found = bool(found) or self._fallbacks.concerned()
         found += self._settings.nodes()
         return [*found, *(node for visitor in self._second for node in visitor.nodes())] if self._found else found
+
+    def formulas(self, draft: Draft) -> Iterator[tuple[Site, Expr]]:
+        """The sites that are typed by hand, each with its formula, once ``nodes`` has been asked."""
+        if self._formulas in self.visitors:
+            yield from zip(self._formulas.sites(draft, frozenset()), self._formulas.expressions(), strict=True)
+            yield from zip(self._backwards.sites(draft), self._backwards.expressions(), strict=True)
 
     def facts(self, summary: FileSummary, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> FileSummary:
         """``summary`` with all facts: ``arrivals`` are where contexts of other files lead into this one, and ``reach``

@@ -1,0 +1,138 @@
+"""The function that the linter recognises at a place of a file, and the one that it should be there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gelu_lint.config import forget, settings_for
+from gelu_lint.engine import formulas, summarise
+from gelu_lint.handwritten import fp16_hazard, named, overflow, target
+from gelu_lint.model import FileSummary, Project, Site
+from gelu_lint.numerics.evaluate import columns, steps
+from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, Function, difference
+from gelu_lint.numerics.ir import Expr
+from gelu_lint.numerics.match import Identity
+from gelu_lint.runtime.identities import function_of, in_words
+from gelu_lint.source import Unreadable, decode, read_bytes
+
+_PLACE = re.compile(r"(.+?):(\d+)(?::(\d+))?")
+
+
+class NothingThere(ValueError):
+    """No function is recognised at a place."""
+
+
+class Found(NamedTuple):
+    """A function in a file.
+
+    function  float → float, a derivative if ``slope``
+    wanted    the flavour that it claims to be, that the project decided on, or that it is one edit away from: in
+              FLAVOURS
+    title     where it is and what is wrong with it
+    """
+
+    function: Function
+    wanted: str
+    slope: bool
+    title: str
+
+
+def find(place: str) -> Found:
+    """What is recognised at "FILE:ROW" or "FILE:ROW:COLUMN", both from 1, as reports print them.
+
+    Of several functions in a row it is the one that is farthest from what it should be. Raises NothingThere, which
+    says where there is one, and config.BadConfig for a broken pyproject.toml.
+    """
+    split = _PLACE.fullmatch(place)
+    if split is None:
+        raise NothingThere(f"{place!r} is no FILE:LINE, as in model.py:12")
+    path, row, column = split[1], int(split[2]), int(split[3] or 0)
+    forget()
+    settings = settings_for(os.path.dirname(path) or ".", {})
+    try:
+        source = decode(path, read_bytes(path, settings.values["max-file-size"]))
+    except Unreadable as fault:
+        raise NothingThere(f"{path}: {fault.message}") from fault
+    summary = summarise(source)
+    here = [site for site in summary.sites if site.span.row <= row <= site.span.end_row]
+    here = [site for site in here if (site.span.row, site.span.column + 1) == (row, column)] or here
+    if not here:
+        raise NothingThere(f"{path}:{row}: {_elsewhere(summary)}")
+    typed = {(site.span, site.flavour): expr for site, expr in formulas(source)}
+    known = [_found(site, typed.get((site.span, site.flavour)), Project(settings.policy)) for site in here]
+    drawn = [found for found in known if found is not None]
+    if not drawn:
+        raise NothingThere(f"{path}:{row}: which function this is, only the run decides")
+    worst = max(drawn, key=_error)
+    return worst._replace(title=f"{path}:{row}{worst.title}")
+
+
+def _elsewhere(summary: FileSummary) -> str:
+    rows = sorted({site.span.row for site in summary.sites})
+    if rows:
+        return f"no GELU is recognised in this line; one is in {_listed(rows)}"
+    if summary.faults:
+        return summary.faults[0].message
+    return "no GELU is recognised in this file"
+
+
+def _listed(rows: Sequence[int]) -> str:
+    shown = [*map(str, rows[:9])]
+    if len(rows) > 9:
+        return f"lines {', '.join(shown)} and {len(rows) - 9} more"
+    return f"line {shown[0]}" if len(rows) == 1 else f"lines {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _found(site: Site, expr: Expr | None, project: Project) -> Found | None:
+    """A site as a function, None where nothing says which."""
+    nearest, why = (site.formula.nearest, site.formula.why) if site.formula is not None else ("", "")
+    if site.form == "backward":
+        return Found(_evaluated(expr), nearest, True, f"\nnot the derivative of {in_words(nearest)}") if expr else None
+    identity = Identity(site.flavour, parameter=site.parameter, nearest=nearest, why=why)
+    if expr is not None:
+        function = _evaluated(expr)
+    elif site.flavour in FLAVOURS or site.flavour in OTHERS:
+        function = function_of(site.flavour)
+    else:
+        return None
+    claim = f", {named(site)}" if site.claims else ""
+    return Found(function, _wanted(site, project), False, f"{claim}{_hazard(site)}\n{in_words(identity)}")
+
+
+def _hazard(site: Site) -> str:
+    """Where its arithmetic fails, which no picture in float64 shows."""
+    kind, half = fp16_hazard(site)
+    if kind in ("half", "cuda_autocast"):
+        return f"\nits gradient is NaN in float16 from |x| = {half:.4g} on"
+    wide = overflow(site)
+    precision = "float64" if site.framework in ("numpy", "scipy") else "float32"
+    return f"\nNaN in {precision} from x = {wide:.3g} on" if wide is not None else ""
+
+
+def _wanted(site: Site, project: Project) -> str:
+    if site.flavour == "near" and site.formula is not None:
+        return site.formula.nearest
+    if project.policy and (not site.claimed or project.policy in site.claimed):
+        return project.policy
+    if site.flavour in site.claimed:
+        return site.flavour
+    if site.claimed:
+        return target(site, project)
+    if site.flavour in FLAVOURS:
+        return site.flavour
+    nearest = site.formula.nearest if site.formula is not None else ""
+    return nearest if nearest in FLAVOURS else "erf"
+
+
+def _evaluated(expr: Expr) -> Function:
+    program = steps(expr)
+    return lambda x: columns(program, (x,))[-1][0]
+
+
+def _error(found: Found) -> float:
+    flavour = FLAVOURS[found.wanted]
+    size = difference(flavour.slope if found.slope else flavour.value, found.function).size
+    return float("inf") if size is None else size
