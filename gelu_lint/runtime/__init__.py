@@ -11,10 +11,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gelu_lint.runtime.depth import depth_flow as depth_flow
     from gelu_lint.runtime.factory import Built as Built
     from gelu_lint.runtime.factory import FactoryError as FactoryError
     from gelu_lint.runtime.factory import load as load
-    from gelu_lint.runtime.recognise import NotElementwise as NotElementwise
+    from gelu_lint.runtime.gradient_flow import GradientFlowError as GradientFlowError
+    from gelu_lint.runtime.gradient_flow import gradient_flow as gradient_flow
+    from gelu_lint.runtime.monitor import GeluMonitor as GeluMonitor
+    from gelu_lint.runtime.monitor import GeluMonitorWarning as GeluMonitorWarning
+    from gelu_lint.runtime.monitor import GeluStdWarning as GeluStdWarning
+    from gelu_lint.runtime.probe import Activation as Activation
+    from gelu_lint.runtime.probe import ProbeError as ProbeError
+    from gelu_lint.runtime.probe import Report as Report
+    from gelu_lint.runtime.probe import probe as probe
     from gelu_lint.runtime.recognise import recognise as recognise
     from gelu_lint.runtime.recognise import told as told
     from gelu_lint.runtime.references import gelu as gelu
@@ -24,28 +33,29 @@ if TYPE_CHECKING:
     from gelu_lint.runtime.variants import GELUT as GELUT
     from gelu_lint.runtime.variants import GELUClip as GELUClip
     from gelu_lint.runtime.variants import SparseGELU as SparseGELU
-    from gelu_lint.runtime.probe import Activation as Activation
-    from gelu_lint.runtime.probe import ProbeError as ProbeError
-    from gelu_lint.runtime.probe import Report as Report
-    from gelu_lint.runtime.probe import probe as probe
 
 #: Public names, each with the module below this one that has it.
 _PUBLIC = {
+    "Activation": "probe",
     "Built": "factory",
     "FactoryError": "factory",
-    "load": "factory",
-    "Activation": "probe",
-    "ProbeError": "probe",
-    "Report": "probe",
-    "probe": "probe",
-    "NotElementwise": "recognise",
     "GELUClip": "variants",
     "GELUT": "variants",
+    "GeluMonitor": "monitor",
+    "GeluMonitorWarning": "monitor",
+    "GeluStdWarning": "monitor",
+    "GradientFlowError": "gradient_flow",
     "NotDeterministic": "subject",
     "NotElementwise": "subject",
+    "ProbeError": "probe",
+    "Report": "probe",
     "SparseGELU": "variants",
+    "depth_flow": "depth",
     "gelu": "references",
     "gelu_slope": "references",
+    "gradient_flow": "gradient_flow",
+    "load": "factory",
+    "probe": "probe",
     "recognise": "recognise",
     "told": "recognise",
 }
@@ -71,14 +81,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_PUBLIC})
-"""The torch side: live models, gradients, monitoring, pictures. Nothing is imported until a name is used."""
-from importlib import import_module
-#: Public names, and the modules that have them.
-_NAMES = {
-    "GeluMonitor": "gelu_lint.runtime.monitor",
-    "GeluMonitorWarning": "gelu_lint.runtime.monitor",
-    "GeluStdWarning": "gelu_lint.runtime.monitor",
-def __getattr__(name: str) -> object:
-    if name not in _NAMES:
-    return getattr(import_module(_NAMES[name]), name)
-    return sorted((*globals(), *_NAMES))
