@@ -54,8 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection(session: pytest.Session) -> None:
     """Take our ids out of what pytest looks for in files, and settle what is tested."""
     config = session.config
-    ours = [arg for arg in config.args if arg == _FILE or arg.startswith(f"{_FILE}::")]
-    others = [arg for arg in config.args if arg not in ours]
+    ours = [nodeid for nodeid in map(_ours, config.args) if nodeid]
+    others = [arg for arg in config.args if not _ours(arg)]
     named = [arg for arg in ours if arg.startswith(f"{_TEST}[")]
     unknown = [arg for arg in ours if arg not in (_FILE, _TEST, *named)]
     if unknown:
@@ -73,6 +73,14 @@ def pytest_collection(session: pytest.Session) -> None:
         raise pytest.UsageError(f"--gelu-model and gelu_models: {_NO_TORCH}")
     config.stash[_NAMED] = named if ours == named else []
     config.stash[_MODELS] = list(dict.fromkeys(models))
+
+
+def _ours(arg: str) -> str:
+    """An argument as an id of ours, "" if it is none. Below the root directory pytest prints ``../gelu_models::…``."""
+    path, colons, rest = arg.partition("::")
+    if re.split(r"[/\\]", path)[-1] != _FILE or (not colons and os.path.exists(path)):
+        return ""
+    return f"{_FILE}{colons}{rest}"
 
 
 def _model(nodeid: str) -> str:

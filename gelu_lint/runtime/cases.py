@@ -72,11 +72,18 @@ def _flow(activation: Activation, dtype: torch.dtype) -> Flow:
     identity = activation.identity
     if activation.spelling == "fast path":  # no gradient goes through it
         row = Row("function", "", activation.claimed, described(identity), not activation.problem)
-        return Flow((row,), identity, activation.claimed, activation.problem, Run([], [], [], "", False))
+        return Flow((row,), identity, activation.claimed, _where(activation), Run([], [], [], "", False))
     right = not activation.problem and identity.flavour in NAMES
     expected = identity.flavour if right else activation.claimed if activation.claimed in NAMES else None
     flow = gradient_flow(activation.function, expected, dtype=dtype)
-    return flow._replace(why=activation.problem or flow.why)
+    return flow._replace(why=_where(activation) or flow.why)
+
+
+def _where(activation: Activation) -> str:
+    """The problem of an activation, with the modes that it is there in."""
+    if not activation.problem or activation.mode == "both":
+        return activation.problem
+    return f"in {activation.mode} mode: {activation.problem}"
 
 
 def _depth(built: Built) -> Depth | None:
