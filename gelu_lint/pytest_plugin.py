@@ -145,7 +145,10 @@ class Case(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         from gelu_lint.runtime.gradient_flow import GradientFlowError
 
-        return str(excinfo.value) if isinstance(excinfo.value, GradientFlowError) else super().repr_failure(excinfo)
+        if isinstance(excinfo.value, GradientFlowError):
+            return str(excinfo.value)
+        excinfo.traceback = excinfo.traceback.cut(path=__file__)
+        return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Any, None, str]:
         return self.path, None, self.name

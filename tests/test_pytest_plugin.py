@@ -227,7 +227,7 @@ def test_monitors_are_closed_when_the_test_ends(pytester: pytest.Pytester) -> No
         model = nn.Sequential(nn.Linear(4, 4), nn.GELU())
 
         def test_a(gelu_monitor):
-            monitor = gelu_monitor(model, every=1)
+            monitor = gelu_monitor(model, every=1, bounds=None)
             for _ in range(2):
                 model(torch.randn(64, 4)).sum().backward()
             assert model._forward_hooks
@@ -406,6 +406,21 @@ def test_a_fast_path_that_computes_something_else(project: pytest.Pytester) -> N
     result.stdout.fnmatch_lines(["in eval mode: computes the erf GELU * off by up to 4.73e-4, *"])
 
 
+def test_variants_that_are_meant_are_not_taken_for_faults(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        variants="import torch\nfrom torch import nn\nfrom gelu_lint.runtime import GELUT, GELUClip, SparseGELU\n\n\n"
+        "def build():\n    act = [GELUT(1.3), GELUClip(maximum=2.0), SparseGELU(), nn.SiLU(), nn.Sigmoid()]\n"
+        "    return nn.Sequential(nn.Linear(4, 4), *act), torch.randn(1, 4)\n\n\n"
+        "def normed():\n    return nn.Sequential(nn.BatchNorm1d(4), nn.GELU()).eval(), torch.randn(1, 4)\n"
+    )
+    result = project.runpytest_inprocess(*PLUGIN, "-v", "--gelu-model", "variants:build", "gelu_models")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["*variants:build::3[]] PASSED*", "*variants:build::3#2[]] PASSED*"])  # train, eval
+    result = project.runpytest_inprocess(*PLUGIN, f"{TEST}[variants:normed::(depth)]")
+    result.stdout.fnmatch_lines(["E *ValueError: Expected more than 1 value per channel when training*"])
+    assert "pluggy" not in result.stdout.str().partition("= FAILURES =")[2]
+
+
 def test_a_drive_is_no_part_of_an_id() -> None:
     assert gelu_lint.pytest_plugin._model(rf"{TEST}[C:\nets\odd.py:good::0.act]") == r"C:\nets\odd.py:good"
     assert gelu_lint.pytest_plugin._model(f"{TEST}[nets:good]") == "nets:good"
@@ -443,7 +458,7 @@ def run(folder: Path, *arguments: str, path: Path | None = None) -> subprocess.C
     root = Path(gelu_lint.pytest_plugin.__file__).parents[1]
     paths = os.pathsep.join(map(str, filter(None, (path, root))))
     command = [sys.executable, "-m", "pytest", *arguments]
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", "NO_COLOR": "1"}
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", "OMP_NUM_THREADS": "1"}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -16,8 +17,9 @@ from gelu_lint.runtime.factory import Built, FactoryError, load
 from gelu_lint.runtime.gradient_flow import Flow, Row, described, gradient_flow
 from gelu_lint.runtime.probe import Activation, ProbeError, probe
 from gelu_lint.runtime.runs import Run
+from gelu_lint.runtime.subject import NotElementwise
 
-#: What may not be cast to: the names of flavours that are GELUs, alone or with a parameter.
+#: The flavours that are GELUs, alone or with a parameter.
 _FAMILIES = (*GELUS, "gelu_t", "sigmoid_k")
 _DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
@@ -53,30 +55,43 @@ def cases(text: str) -> tuple[Case, ...]:
         path = activation.path or "(model)"
         names[path] += 1
         name = path if names[path] == 1 else f"{path}#{names[path]}"
-        made.append(Case(name, lambda activation=activation: _flow(activation, dtype)))  # type: ignore[misc]
+        made.append(Case(name, lambda activation=activation: _flow(built.model, activation, dtype)))  # type: ignore[misc]
     return (*made, Case("(depth)", lambda: _depth(built)))
 
 
 def is_gelu(activation: Activation) -> bool:
-    """Whether an activation is a GELU, nearly one, or claims to be one."""
+    """Whether an activation is a GELU or nearly one, or is not the one that it is given out for."""
     identity = activation.identity
-    return (
-        identity.flavour in _FAMILIES
-        or (identity.flavour in ("near", "clipped", "squared", "gate") and identity.nearest in GELUS)
-        or activation.claimed in GELUS
-        or bool(activation.problem)
-    )
+    nearly = identity.flavour == "near" and identity.nearest in GELUS
+    return identity.flavour in _FAMILIES or nearly or bool(activation.problem)
 
 
-def _flow(activation: Activation, dtype: torch.dtype) -> Flow:
+def _flow(model: nn.Module, activation: Activation, dtype: torch.dtype) -> Flow:
     identity = activation.identity
     if activation.spelling == "fast path":  # no gradient goes through it
         row = Row("function", "", activation.claimed, described(identity), not activation.problem)
         return Flow((row,), identity, activation.claimed, _where(activation), Run([], [], [], "", False))
     right = not activation.problem and identity.flavour in NAMES
     expected = identity.flavour if right else activation.claimed if activation.claimed in NAMES else None
-    flow = gradient_flow(activation.function, expected, dtype=dtype)
+    try:
+        with _in_mode(model, activation.mode):
+            flow = gradient_flow(activation.function, expected, dtype=dtype)
+    except NotElementwise as error:
+        return Flow((), identity, "", str(error), Run([], [], [], "", False))
     return flow._replace(why=_where(activation) or flow.why)
+
+
+@contextmanager
+def _in_mode(model: nn.Module, mode: str) -> Iterator[None]:
+    """The mode in which an activation was seen: in the other one it may be random, or another."""
+    flags = [(part, part.training) for part in model.modules()]
+    try:
+        for part, training in flags:
+            part.training = training if mode == "both" else mode == "train"
+        yield
+    finally:
+        for part, training in flags:
+            part.training = training
 
 
 def _where(activation: Activation) -> str:
