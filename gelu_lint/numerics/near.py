@@ -451,8 +451,18 @@ def _allowed(edit: _Edit, family: str, search: _Search) -> bool:
     return True
 
 
+def _pieced(program: Sequence[Step]) -> bool:
+    """Whether it is pieced together elsewhere than at 0: what an edit moves out of sight is no slip."""
+    for step in program:
+        if step.op in ("step", "where_positive"):
+            gap = program[step.args[0]]
+            if gap.op in ("add", "sub") and any(program[arg].op == "const" and program[arg].value for arg in gap.args):
+                return True
+    return False
+
+
 def near(program: Sequence[Step], column: Column, family: tuple[str, float] | None) -> Identity | None:
-    if len(program) > MAX_STEPS or not any(step.op in GATES for step in program):
+    if len(program) > MAX_STEPS or not any(step.op in GATES for step in program) or _pieced(program):
         return None
     search = _Search(program)
     for edit in search.edits():
@@ -463,6 +473,8 @@ def near(program: Sequence[Step], column: Column, family: tuple[str, float] | No
         name = search.outcome(edit)
         if name and not (family and family[0] == "sigmoid_k" and name == "quick"):
             error, at = distance(column, REFERENCES[name])
+            if error < TOLERANCE:
+                continue  # it is the flavour, except far out
             parameter = family[1] if family else None
             return Identity("near", error, at, parameter, name, edit.why, edit.right, edit.wrong)
     return _swapped(program, column)

@@ -163,14 +163,15 @@ def _log2(x: Operand) -> Expr:
     return call("div", call("log", expr(x)), const(math.log(2)))
 
 
-#: By the name of the operation without its overload and the underscore of its in-place form.
+#: By the name of the operation without its overload and the underscore of its in-place form. What torch takes apart
+#: before it runs (square, special_ndtr, reshape …) is not among them.
 OPERATIONS: dict[str, Callable[..., Expr]] = {
     **{
         op: _unary(op)
-        for op in ("erf", "erfc", "exp", "exp2", "expm1", "log", "log1p", "sqrt", "rsqrt", "square", "reciprocal")
+        for op in ("erf", "erfc", "exp", "exp2", "expm1", "log", "log1p", "sqrt", "rsqrt", "reciprocal")
     },
     **{op: _unary(op) for op in ("neg", "abs", "sign", "floor", "tanh", "sigmoid", "relu")},
-    "special_ndtr": _unary("ndtr"), "special_log_ndtr": _unary("log_ndtr"), "special_erfcx": _erfcx,
+    "special_log_ndtr": _unary("log_ndtr"), "special_erfcx": _erfcx,
     "sgn": _unary("sign"), "log_sigmoid_forward": _log_sigmoid, "log2": _log2,
     "add": _add, "sub": _sub, "rsub": _rsub, "mul": _mul, "div": _div, "pow": _binary("pow"),
     "floor_divide": lambda a, b: _div(a, b, "floor"), "addcmul": _addcmul, "addcdiv": _addcdiv,
@@ -182,9 +183,9 @@ OPERATIONS: dict[str, Callable[..., Expr]] = {
     "gelu": _gelu, "silu": _silu, "mish": _mish, "softplus": _softplus, "elu": _elu, "celu": _celu,
     "leaky_relu": _leaky, "_prelu_kernel": _leaky, "hardsigmoid": _sixth,
     "hardswish": lambda x: call("mul", expr(x), _sixth(x)),
-    "copy": lambda into, value, *_: expr(value), "_to_copy": _cast,
+    "_to_copy": _cast,
     **dict.fromkeys(
-        ("clone", "alias", "detach", "lift_fresh", "view", "reshape", "_reshape_alias", "_unsafe_view"), _same
+        ("clone", "alias", "detach", "lift_fresh", "view", "_reshape_alias", "_unsafe_view"), _same
     ),
-    **dict.fromkeys(("unsqueeze", "squeeze", "t", "transpose", "permute", "expand", "contiguous"), _same),
+    **dict.fromkeys(("unsqueeze", "squeeze", "t", "transpose", "permute", "expand"), _same),
 }  # fmt: skip

@@ -13,8 +13,8 @@ from gelu_lint.handwritten import MEANT, distance, label
 from gelu_lint.numerics import match
 from gelu_lint.numerics.evaluate import CORE, GRID, columns, evaluate, steps
 from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, apart, difference
-from gelu_lint.numerics.identify import by_values, identify, member, settle
-from gelu_lint.numerics.ir import Expr, bottom_up
+from gelu_lint.numerics.identify import by_values, identify, member
+from gelu_lint.numerics.ir import Expr
 from gelu_lint.numerics.match import UNKNOWN, Identity
 from gelu_lint.runtime.subject import NotElementwise, Subject
 from gelu_lint.runtime.trace import Traced, trace
@@ -57,7 +57,7 @@ def recognise(
             return found
     traced = subject.apart(lambda run, x: trace(run, x))
     if traced is not None and traced.expr is not None and _agrees(traced, points, column):
-        named = settle(traced.expr) if _cut(traced.expr) else identify(traced.expr)
+        named = identify(traced.expr)
         if named is not UNKNOWN:
             return _measured(named, traced.expr)
     if found is not UNKNOWN:
@@ -66,11 +66,6 @@ def recognise(
         return member(column, *kin)
     epsilon = max(epsilon, traced.epsilon if traced is not None else 0.0)
     return _coarse(points, column, epsilon) if epsilon >= _COARSE else _other(column)
-
-
-def _cut(expr: Expr) -> bool:
-    """Whether it is pieced together elsewhere than at 0: an edit that moves the cut out of sight would make a GELU."""
-    return any(node.op in ("step", "where_positive") and node.args[0].op in ("add", "sub") for node in bottom_up(expr))
 
 
 def _agrees(traced: Traced, points: Sequence[float], column: Sequence[float]) -> bool:

@@ -41,22 +41,21 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        into = kwargs.get("out")
+        name = _plain(func)
         given = [value for value in _flat((*args, *kwargs.values())) if isinstance(value, torch.Tensor)]
-        followed = any(_address(tensor) in self._formulas for tensor in given)
-        formula = self._formula(func, args, kwargs) if followed else None
+        made = name.endswith("_like") or name.startswith("new_")  # of the same kind, with other values
+        followed = not made and any(_address(tensor) in self._formulas for tensor in given)
+        formula = self._formula(name, args, kwargs) if followed else None
         result = func(*args, **kwargs)
         if followed:
-            outcome = result if into is None else into
-            results = [value for value in _flat(outcome) if isinstance(value, torch.Tensor)]
+            results = [value for value in _flat(kwargs.get("out", result)) if isinstance(value, torch.Tensor)]
             for i, tensor in enumerate(results):
                 self._bind(tensor, formula if i == 0 else None)
         return result
 
-    def _formula(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Expr | None:
-        name = func._schema.name.partition("::")[2]
-        if not name.startswith("_") or name.endswith("_"):
-            name = name.rstrip("_")
+    def _formula(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Expr | None:
+        if name == "copy":
+            return self.formula(args[1])  # whatever it is copied over
         operation = OPERATIONS.get(name)
         if operation is None:
             return None
@@ -90,6 +89,12 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 #: Arguments that say how a result is stored, not what it is.
 _ASIDE = frozenset(("out", "layout", "device", "pin_memory", "non_blocking", "memory_format", "implicit"))
+
+
+def _plain(func: Any) -> str:
+    """The name of an operation without its namespace, its overload and the underscore of its in-place form."""
+    name = str(func._schema.name).partition("::")[2]
+    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
 def _flat(values: Any) -> list[Any]:
