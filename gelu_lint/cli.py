@@ -33,6 +33,7 @@ _COMMANDS = {
     "inventory": "list every GELU: where it is, which function, whether that is stated",
     "checklist": "go through the release checklist of a project: code, config, test, monitoring, deployment, docs",
     "plot": "draw the functions that go by the name GELU, or what is wrong with one",
+    "probe": "run a model and list the activations that it really computes (needs torch)",
     "explain": "explain a rule",
     "rules": "list the rules",
     "config": "print the resolved settings and where each came from",
@@ -105,6 +106,10 @@ def _teach(parser: _Parser, command: str) -> None:
         parser.words.add_argument("paths", nargs="*", help=text)
     elif command == "checklist":
         parser.words.add_argument("path", nargs="?", default=".", help='directory of the project (default: ".")')
+    elif command == "probe":
+        text = "what builds the model: MODULE:FACTORY or FILE.py:FACTORY; it gives a model, or (model, inputs)"
+        parser.words.add_argument("target", metavar="MODULE:FACTORY", help=text)
+        parser.options.add_argument("--output-format", choices=("text", "json"), default="text")
     elif command == "explain":
         parser.words.add_argument("code", help="a code such as GEL001, or a rule's name")
     elif command == "rules":
@@ -203,6 +208,8 @@ def _command(options: dict[str, Any]) -> int:
     command = options.pop("command")
     if command == "explain":
         return _explain(options["code"])
+    if command == "probe":
+        return _probe(options["target"], options["output_format"])
     if command == "rules":
         from gelu_lint.explain import table
         from gelu_lint.registry import all_rules
@@ -452,6 +459,28 @@ def _plot(options: dict[str, Any]) -> int:
     except (NoMatplotlib, Unwritable, lookup.NothingThere) as fault:
         raise BadConfig(str(fault)) from fault
     return CLEAN
+
+
+def _probe(target: str, output: str) -> int:
+    import contextlib
+    import json
+
+    from gelu_lint.runtime.factory import FactoryError, load
+
+    with contextlib.redirect_stdout(sys.stderr):  # standard output is for results: code that is run may print
+        try:
+            built = load(target)
+            from gelu_lint.runtime.probe import ProbeError, probe
+
+            report = probe(built.model, *built.args, **built.kwargs)
+        except FactoryError as fault:
+            raise BadConfig(str(fault)) from fault
+        except ProbeError as fault:
+            raise BadConfig(f"{target}: {fault}") from fault
+    for note in report.notes:
+        _say(f"gelu-lint: {target}: {note}")
+    _print([json.dumps(report.rows(), indent=2)] if output == "json" else [report.text()])
+    return FINDINGS if report.problems else CLEAN
 
 
 def _explain(code: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from torch import nn
@@ -57,6 +57,31 @@ def by_attribute(module: nn.Module) -> Claim | None:
     flavour = _APPROXIMATE.get(value) if isinstance(value, str) else None
     said = f"approximate={value!r}"
     return Claim(frozenset((flavour,)), said, f"where {said} is set") if flavour else None
+
+
+def of_layer(layer: nn.Module) -> Claim | None:
+    """What the activation that a layer was built with says of the one in its fast path."""
+    activation = getattr(layer, "activation", None)
+    said = by_attribute(activation) if isinstance(activation, nn.Module) else None
+    if said is not None:
+        who = f"activation.{said.who}"
+        return said._replace(who=who, under=f"where {who} is set, which its fast path does not look at")
+    if activation is nn.functional.gelu:
+        who = "activation=torch.nn.functional.gelu"
+        return Claim(frozenset(("erf",)), who, f"where {who} is given")
+    return None
+
+
+def hidden(module: nn.Module) -> Iterator[Claim]:
+    """What parts of a module say that never run, because an attribute of the same name hides them: copies of torch's
+    decoder layers have such a part, if their activation was a module (``TransformerDecoderLayer.__setstate__``)."""
+    for name, part in module._modules.items():
+        if part is not None and name in vars(module):
+            said = by_attribute(part) or by_name(type(part).__name__, "")
+            if said is not None:
+                who = " ".join(f"{name}={part!r}".split())
+                under = f"where {who} was given, which an attribute of the same name hides"
+                yield said._replace(who=who, under=under)
 
 
 def strongest(claims: Iterable[Claim | None]) -> Claim | None:
@@ -137,6 +162,12 @@ def config_of(model: nn.Module, path: str) -> Any:
 def pattern(path: str) -> str:
     """A path with its numbers left out: what layers of a model have in common."""
     return re.sub(r"(?<![^.])\d+(?![^.])", "*", path)
+
+
+def common(paths: Sequence[str]) -> str:
+    """What paths with the same pattern have in common, a star where their numbers differ."""
+    parts = zip(*(path.split(".") for path in paths), strict=True)
+    return ".".join(first if len({first, *others}) == 1 else "*" for first, *others in parts)
 
 
 def last_word(path: str) -> str:

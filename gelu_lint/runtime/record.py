@@ -6,6 +6,7 @@ calls of modules by global hooks: hooks on the modules themselves would switch f
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -20,6 +21,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from gelu_lint.numerics.flavours import QUICK_SLOPE, SQRT_2_OVER_PI, SQRT_HALF, TANH_CUBIC
 from gelu_lint.runtime.operations import OPERATIONS
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
@@ -38,6 +40,8 @@ _VIEWS = frozenset(
 _FILLED = frozenset(("full", "full_like", "ones", "ones_like", "zeros", "zeros_like", "scalar_tensor"))
 #: Operations on elements that have no formula, but are activations.
 _OTHERS = frozenset(("special_erf", "softshrink", "hardshrink", "selu", "relu6", "logit", "atan", "sin", "cos"))
+#: Numbers of GELUs, which half precision cuts short.
+_CONSTANTS = (SQRT_2_OVER_PI, 2 * SQRT_2_OVER_PI, TANH_CUBIC, SQRT_HALF, math.sqrt(2), QUICK_SLOPE)
 ELEMENTWISE = frozenset(OPERATIONS) - _SAME - _VIEWS | _OTHERS
 
 
@@ -50,13 +54,24 @@ class Call(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The bare name of the function."""
-        return self.code.co_name
+        """The bare name of the function; of a lambda that of the variable of its module that holds it."""
+        name = self.code.co_name
+        if name == "<lambda>":
+            held = (key for key, value in self.names.items() if getattr(value, "__code__", None) is self.code)
+            name = next(held, name)
+        return name
 
     @property
-    def where(self) -> str:
-        """The module that it is written in."""
-        return str(self.names.get("__name__", ""))
+    def full_name(self) -> str:
+        """The name with the module that it is written in, and with the class from Python 3.11 on."""
+        name = getattr(self.code, "co_qualname", self.name)
+        return f"{self.names.get('__name__', '')}.{self.name if '<lambda>' in name else name}"
+
+    @property
+    def function(self) -> Any:
+        """The function itself, None where it is not what its module has under its name."""
+        found = self.names.get(self.name)
+        return found if getattr(found, "__code__", None) is self.code else None
 
 
 class Place:
@@ -264,13 +279,17 @@ def _random(func: Any) -> bool:
 
 
 def _number(tensor: torch.Tensor) -> float | None:
-    """The first element, where it can be had."""
+    """The first element, where it can be had; of half precision the constant that it stands for, if there is one."""
     if tensor.is_complex() or tensor.is_meta or tensor.numel() == 0:
         return None
     try:
-        return float(tensor.detach().reshape(-1)[0].item())
+        value = float(tensor.detach().reshape(-1)[0].item())
     except (RuntimeError, NotImplementedError):  # a quantized, sparse or fake tensor
         return None
+    if tensor.dtype not in (torch.float16, torch.bfloat16):
+        return value
+    rounded = (constant for constant in _CONSTANTS if torch.tensor(constant, dtype=tensor.dtype).item() == abs(value))
+    return math.copysign(next(rounded, abs(value)), value)
 
 
 def _changed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:

@@ -7,17 +7,19 @@ only where a value leaves the function or module that it is made in, for parts o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 
+from gelu_lint.numerics.evaluate import GRID
 from gelu_lint.numerics.flavours import GELUS
-from gelu_lint.numerics.match import UNKNOWN, Identity
+from gelu_lint.numerics.match import UNKNOWN, Identity, exact
 from gelu_lint.runtime.recognise import NotElementwise, recognise
 from gelu_lint.runtime.record import Node, Place, Record
 
-_MAX_STEPS = 100  # operations of a formula; a GELU has up to 40
+_MAX_STEPS = 60  # operations of a formula; a GELU has up to 40
+_MANY, _FEW = 12, 3  # starts that are tried for a value that leaves a function or module, and for one that does not
 
 #: torch's own activations, by the operations that they are.
 BUILT_INS = {
@@ -57,6 +59,7 @@ class Replay:
             for step in steps
         )
         self.names = frozenset(step.name for step in steps)
+        self.numbers = frozenset(step.number for step in steps)
         self.__name__ = self.__qualname__ = f"formula of {', '.join(sorted(self.names))}"
         self.key = repr(self._program)
 
@@ -83,7 +86,7 @@ def _given(value: Any, values: list[torch.Tensor], op: Any, position: int) -> An
         return values[value]
     wanted = op._schema.arguments[position].type
     if isinstance(value, (bool, int, float)) and isinstance(wanted, torch.TensorType):
-        return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+        return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None, device="cpu")
     return value
 
 
@@ -122,7 +125,8 @@ class Finder:
     """Finds segments; what is once identified is remembered, for layers of a model are alike."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Identity] = {}
+        self._known: dict[Any, Identity] = {}
+        self._exactly: dict[str, bool] = {}
 
     def segments(self, record: Record) -> list[Segment]:
         """The activations of a run, in the order in which they are computed."""
@@ -138,35 +142,41 @@ class Finder:
 
     def identity(self, function: Replay) -> Identity:
         """What a function computes."""
-        known = self._known.get(function.key)
-        if known is None:
+        return self._identity(function, function.key)
+
+    def asked(self, function: Callable[..., Any]) -> Identity:
+        """What a function computes; unknown for one that does not take a tensor alone."""
+        return self._identity(function, function)
+
+    def _identity(self, function: Callable[..., Any], key: Any) -> Identity:
+        if key not in self._known:
             try:
-                known = recognise(function)
+                self._known[key] = recognise(function)
             except NotElementwise:
-                known = UNKNOWN
-            self._known[function.key] = known
-        return known
+                self._known[key] = UNKNOWN
+        return self._known[key]
 
     def _add(self, end: Node, found: list[Segment]) -> None:
         leaving, built_in = leaves(end), end.name in BUILT_INS
         if not (leaving or built_in or end.name in _LAST):
             return
         best: Segment | None = None
-        for start, steps in _starts(end):
+        for start, steps in reversed(_starts(end, _MANY if leaving else _FEW)):
             function = Replay(start, end, steps)
+            if not (leaving or (built_in and len(function) == 1) or self._exact(function)):
+                continue
             identity = self.identity(function)
-            # Of two that say as much, the later start is nearer to what a function or module was given.
-            later = identity.flavour != "unknown" or not _beside(start, end)
-            if best is None or (later and rank(identity) <= rank(best.identity)):
+            # Of two that say as much, the later one counts if a function or module was given it.
+            least = _UNKNOWN + 1 if best is None else rank(best.identity)
+            if rank(identity) < least or (rank(identity) == least and not _beside(start, end)):
                 best = Segment(start, end, identity, function)
         if best is None:
             return
         level = rank(best.identity)
         if level and not leaving and not (built_in and len(best.function) == 1):
             return
-        numbers = {step.number for step in _between(best.start, end) or ()}
-        inner = [other for other in found if other.end.number in numbers and other.end is not end]
-        least = min((rank(other.identity) for other in inner), default=9)
+        inner = [other for other in found if other.end.number in best.function.numbers and other.end is not end]
+        least = min((rank(other.identity) for other in inner), default=_UNKNOWN)
         if (least == 0 and level != 1) or any(other.identity.flavour == best.identity.flavour for other in inner):
             return  # arithmetic around a GELU, a factor of 1
         if level > _EXACT and least <= _EXACT and not (level == _UNKNOWN and least == _EXACT):
@@ -174,6 +184,13 @@ class Finder:
         if level < _UNKNOWN:
             found[:] = [other for other in found if other not in inner]
         found.append(best)
+
+    def _exact(self, function: Replay) -> bool:
+        """Whether a function is a GELU by its values, which is soon told."""
+        if function.key not in self._exactly:
+            column = function(torch.tensor(GRID, dtype=torch.float64, device="cpu")).tolist()
+            self._exactly[function.key] = exact(column) in GELUS
+        return self._exactly[function.key]
 
 
 def _beside(start: Node, end: Node) -> bool:
@@ -196,34 +213,24 @@ def within(inner: Place | None, outer: Place) -> bool:
     return inner is not None and any(place is outer for place in inner.chain())
 
 
-def _between(start: Node, end: Node) -> list[Node] | None:
-    """The nodes that make ``end`` of ``start``, in order; None if they are too many."""
-    found: dict[int, Node] = {}
-    waiting = [end]
-    while waiting:
-        node = waiting.pop()
-        if node is start or node.number in found:
-            continue
-        if len(found) == _MAX_STEPS or node.op is None:
-            return None
-        found[node.number] = node
-        waiting += [value for value in (*node.args, *node.kwargs.values()) if isinstance(value, Node)]
-    return [found[number] for number in sorted(found)]
-
-
-def _starts(end: Node) -> Iterator[tuple[Node, list[Node]]]:
-    """The nodes that all ways to ``end`` lead through, first the base, each with what is computed from there on."""
-    steps = _between(end.base, end)
-    if not steps:
-        return
-    ways: dict[int, frozenset[int]] = {end.base.number: frozenset((end.base.number,))}
-    nodes = {end.base.number: end.base}
-    for step in steps:
-        args = [ways[value.number] for value in (*step.args, *step.kwargs.values()) if isinstance(value, Node)]
-        ways[step.number] = frozenset.intersection(*args) | {step.number}
-        nodes[step.number] = step
-    for number in sorted(ways[end.number] - {end.number}):
-        start = nodes[number]
-        after = _between(start, end)
-        if after:
-            yield start, after
+def _starts(end: Node, limit: int) -> list[tuple[Node, list[Node]]]:
+    """The nodes that all ways to ``end`` lead through, the nearest first, each with the steps from there on; at most
+    ``limit`` of them, and the first one of all."""
+    found: list[tuple[Node, list[Node]]] = []
+    steps: list[Node] = []
+    waiting = {end.number: end}  # what the steps so far are made of
+    while len(steps) <= _MAX_STEPS:
+        if len(waiting) == 1 and steps:
+            start = next(iter(waiting.values()))
+            if len(found) < limit or start.op is None:
+                found.append((start, steps[::-1]))
+            if start.op is None:
+                break
+        node = waiting.pop(max(waiting))
+        if node.op is None:  # cannot be: all ways lead to one base
+            break
+        steps.append(node)
+        for value in (*node.args, *node.kwargs.values()):
+            if isinstance(value, Node):
+                waiting[value.number] = value
+    return found

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from gelu_lint.handwritten import label
 from gelu_lint.numerics.match import Identity
 from gelu_lint.reports.text import plural, printable
-from gelu_lint.runtime.naming import pattern
+from gelu_lint.runtime.naming import common, pattern
 
 if TYPE_CHECKING:
     from gelu_lint.runtime.probe import Activation, Report
 
 _HEADS = ("path", "computes", "spelling", "by", "calls", "claim", "verdict")
-_WIDEST = 56  # characters of a cell
 
 
 def rows(report: Report) -> list[dict[str, Any]]:
@@ -60,11 +59,11 @@ def text(report: Report) -> Iterator[str]:
     table = [_HEADS]
     for members in groups.values():
         first = members[0]
-        path = first.path if len(members) == 1 else f"{pattern(first.path)} ({len(members)})"
+        path = common([member.path for member in members]) + (f" ({len(members)})" if len(members) > 1 else "")
         shown, spelling, by, claim, state = _cells(first)
         mode = "" if first.mode == "both" else f" ({first.mode})"
         calls = str(sum(member.calls for member in members))
-        table.append((_short(path) or "(the model)", shown, spelling + mode, _short(by), calls, claim, state))
+        table.append((printable(path) or "(the model)", shown, spelling + mode, _short(by), calls, claim, state))
     if report.activations:
         widths = [max(len(row[i]) for row in table) for i in range(len(_HEADS))]
         for row in table:
@@ -96,10 +95,10 @@ def shown(identity: Identity) -> str:
         words = {"near": "nearly", "gate": "gate of"}
         return f"{words.get(flavour, flavour)} {label(identity.nearest)}" if identity.nearest else flavour
     if flavour == "unknown":
-        return "unknown"
+        return "something else"
     return label(flavour).removeprefix("the ")
 
 
-def _short(text: str) -> str:
-    text = printable(text)
-    return text if len(text) <= _WIDEST else f"…{text[1 - _WIDEST :]}"
+def _short(name: str) -> str:
+    """The last two parts of a dotted name."""
+    return printable(".".join(name.split(".")[-2:]))

@@ -71,6 +71,7 @@ def _address(tensor: torch.Tensor) -> int:
 @contextmanager
 def untouched(model: nn.Module) -> Iterator[Kept]:
     """Whatever happens inside, the model, the random generators, torch's default dtype and gradient mode are put back.
+    Inside, the generators start from the same seed each time.
 
     Attributes of modules are put back one level deep: an object that a module holds, and that it changes itself when
     it is run, stays changed.
@@ -83,6 +84,10 @@ def untouched(model: nn.Module) -> Iterator[Kept]:
     dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
     try:
         with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(0)
+            random.seed(0)
+            if numpy is not None:
+                numpy.random.seed(0)
             yield kept
     finally:
         torch.set_grad_enabled(grad)
