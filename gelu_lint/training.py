@@ -12,8 +12,8 @@ from gelu_lint.lines import SILENT, Lines
 from gelu_lint.model import FileSummary, Loop, Span
 from gelu_lint.scan import scan
 
-#: What names the spread of a GELU's output, and the monitor that writes it.
-_WATCHED = ("gelu_output_std", "GeluMonitor")
+#: What names the spread of a GELU's output, and the monitor that writes it, alone and as a callback of a trainer.
+_WATCHED = ("gelu_output_std", "GeluMonitor", "GeluCallback")
 #: By kind what a text must hold for any of it to train.
 _NEEDLES = (
     ("torch", ("backward(", ".step(")),

@@ -135,6 +135,15 @@ CASES = [
     ({"tests/test_x.py": MODEL}, []),
     ({"model.py": MODEL, "run.py": LOOP, "tests/test_x.py": FLOW}, [("run.py", 5, "GEL301")]),
     ({"model.py": MODEL, "run.py": LOOP, "log.py": "KEY = 'gelu_output_std'\n", "tests/test_x.py": FLOW}, []),
+    (
+        {
+            "model.py": MODEL,
+            "run.py": LOOP
+            + "\n\nfrom gelu_lint.runtime import GeluMonitor\n\nwith GeluMonitor(net):\n    train(data, adam)\n",
+            "tests/test_x.py": FLOW,
+        },
+        [],
+    ),
     ({"model.py": MODEL, "tests/test_x.py": FLOW + LOOP}, []),
     ({"model.py": "x = 1\n", "run.py": LOOP.replace("from model import mlp\n", "")}, []),
 ]

@@ -4,7 +4,8 @@
 In a run over a whole project with a GELU outside its tests, looks for what trains: a loop with `.backward()` and a step
 of an optimizer (in its body, or in a function that it calls), `jax.grad` with optax or Flax updates, a `GradientTape`,
 `fit` of Keras and Lightning, `train` of a Hugging Face Trainer. Reported once, at the first of them, where no code of
-the project names `gelu_output_std` or the `GeluMonitor` of this package. Tests do not count. Off unless selected.
+the project names `gelu_output_std`, or the `GeluMonitor` of this package or its `GeluCallback`. Tests do not count. Off
+unless selected.
 
 ## Why is this bad
 This is a policy, an item of the release checklist: the spread of what the GELUs give shows, long before the loss does,
@@ -13,8 +14,10 @@ that activations vanish or blow up. No single range is right: for zero-mean Gaus
 away from where it began.
 
 ## Fix safety
-There is no fix: where the activations are at hand depends on your model. In a forward hook of a GELU it is
-`log({"gelu_output_std": output.std().item()})`.
+There is no fix: where the model is at hand depends on your code. With torch it is
+`with GeluMonitor(model, sinks=[log]): train(model)` (`from gelu_lint.runtime import GeluMonitor`), for a Trainer of
+Hugging Face or Lightning the `GeluCallback` of `gelu_lint.runtime.sinks`. Elsewhere, log the standard deviation of what
+a GELU gives as `gelu_output_std`.
 """
 
 from __future__ import annotations
@@ -84,6 +87,11 @@ _JAX = (
     "    return optax.apply_updates(w, updates), state\n\n\n"
     "def fit(tx, state, w, data):\n    for x in data:\n        w, state = step(tx, state, w, x)\n    return w\n"
 )
+_TRAINER = (
+    "import torch.nn.functional as F\nfrom transformers import Trainer\n\n\ndef mlp(x, w):\n"
+    "    return F.gelu(x @ w, approximate='tanh')\n\n\ndef run(model, args, data):\n"
+    "    trainer = Trainer(model, args, train_dataset=data)\n{}    trainer.train()\n"
+)
 
 RULE = Rule(
     "GEL301",
@@ -98,6 +106,15 @@ RULE = Rule(
         bad(_JAX, at="16:5", beside={"setup.py": "from setuptools import setup\n\nsetup()\n"}),
         good(
             _TRAIN.format("        log({'gelu_output_std': net(x).std()})\n"),
+            beside={"setup.py": "from setuptools import setup\n\nsetup()\n"},
+        ),
+        good(
+            _TRAIN.format("") + "\n\ndef main(loader, net):\n    with GeluMonitor(net):\n        train(loader, net)\n",
+            beside={"setup.py": "from setuptools import setup\n\nsetup()\n"},
+        ),
+        bad(_TRAINER.format(""), at="11:5", beside={"setup.py": "from setuptools import setup\n\nsetup()\n"}),
+        good(
+            _TRAINER.format("    trainer.add_callback(GeluCallback(trainer))\n"),
             beside={"setup.py": "from setuptools import setup\n\nsetup()\n"},
         ),
         good(_MODEL, beside={"serve.py": "def serve(net, queue):\n    for x in queue:\n        yield net(x)\n"}),

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from gelu_lint.runtime.moments import Moments, Tally, total
 
-#: A gate (output divided by input) of at most this is dead: x < −3.09 for erf and tanh, where less than 1 % of the
-#: gradient comes through; quick GELU from −4.06. One of at least 1 − GATE is saturated: as far on the other side.
+#: A gate (output divided by input) of at most this is dead: x < −3.09 for erf, −3.05 for tanh, −4.06 for quick
+#: GELU, where less than 1 % of the gradient comes through. One of at least 1 − GATE is saturated: x > 3.09 and so on.
 GATE = 1e-3
 
 #: Values that are looked at together; bounds the memory that the float64 copies of a tensor take.
@@ -20,6 +20,7 @@ _CHUNK_ELSEWHERE = 1 << 24  # on an accelerator starting a kernel costs more tha
 
 #: What stands in a row: of output and input how many are finite, mean, squares; then dead, saturated, gap.
 _ROW = 9
+_NEAR = 4.0  # farther out gates are 0 or 1, and the rounding of bfloat16 is all that differs
 _SOME = 4096  # how many values of a row are compared with those of a GELU
 
 
@@ -65,7 +66,7 @@ def _row(output: Tensor, input: Tensor | None, here: bool) -> Tensor:
     gates = y / x  # 0/0 is nan, which is neither
     dead, saturated = torch.count_nonzero(gates <= GATE), torch.count_nonzero(gates >= 1 - GATE)
     some = x[:_SOME]
-    gap = ((y[:_SOME] - F.gelu(some, approximate="none")).abs() / some.abs().clamp(min=1)).nan_to_num(0, 0, 0).max()
+    gap = (y[:_SOME] - F.gelu(some, approximate="none")).abs().nan_to_num(0, 0, 0).mul(some.abs() <= _NEAR).max()
     return torch.stack([*_moments(y, here), *_moments(x, here), dead.to(wide), saturated.to(wide), gap])
 
 
@@ -98,3 +99,15 @@ def read(size: int, paired: bool, rows: Sequence[Sequence[float]]) -> Tally:
     )
     bad_inputs, pairs = (size - found.input.size, size) if paired else (0, 0)
     return found._replace(bad_outputs=size - found.output.size, bad_inputs=bad_inputs, pairs=pairs)
+
+
+def read_all(pending: Sequence[tuple[str, int, bool, Tensor]]) -> list[tuple[str, Tally]]:
+    """The tallies of tensors given as name, size, whether the input is known, and rows: one transfer a device."""
+    rows: list[list[list[float]]] = [[] for _ in pending]
+    for device in {tensor.device for *_, tensor in pending}:
+        here = [i for i, (*_, tensor) in enumerate(pending) if tensor.device == device]
+        numbers = torch.cat([pending[i][3] for i in here]).tolist()
+        for i in here:
+            count = len(pending[i][3])
+            rows[i], numbers = numbers[:count], numbers[count:]
+    return [(name, read(size, paired, rows[i])) for i, (name, size, paired, _) in enumerate(pending)]

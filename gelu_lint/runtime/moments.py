@@ -43,8 +43,8 @@ class Tally(NamedTuple):
     bad_inputs       the same of the inputs
     pairs            how many outputs have a known input
     dead, saturated  how many of them have a gate (output divided by input) of at most 0.001, at least 0.999
-    gap              the largest |output − x·Φ(x)| / max(1, |x|) that was found, of some of them: up to 0.0203 for the
-                     flavours of GELU, and what rounding adds
+    gap              the largest |output − x·Φ(x)| of some of them with |x| ≤ 4: up to 0.0203 for the flavours of GELU,
+                     and what rounding adds
     """
 
     output: Moments = Moments()

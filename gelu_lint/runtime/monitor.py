@@ -7,37 +7,23 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from gelu_lint.runtime.measure import measure, read, refusal
-from gelu_lint.runtime.moments import Tally, gaussian, input_std, tally
-from gelu_lint.runtime.watch import Hook, Watch, in_backward, names, unwrapped
+from gelu_lint.runtime.measure import measure, read_all, refusal
+from gelu_lint.runtime.moments import Tally, tally
+from gelu_lint.runtime.spread import BOUNDS, count_bad, explain, table
+from gelu_lint.runtime.watch import Eager, Hook, Watch, in_backward, in_compiled, names, under_way, unwrapped
 
 #: Called with the number of a step and its values by "<layer>/<what>".
 Sink = Callable[[int, Mapping[str, float]], object]
 
-#: The range of the release checklist. It is that of zero-mean input with a standard deviation of 0.541 to 1.181: a
-#: layer with wider input lies above it and is healthy all the same.
-BOUNDS = (0.3, 0.7)
 EVERY = 50
-
-_FITS = 0.1  # how near (relative) the spread must come to that of Gaussian input to be called explained
 _MOST = 4096  # tensors of a step whose numbers stay on the device
-_PLAIN = 0.03  # how far a flavour of GELU may be from x·Φ(x): quick is by 0.0203, and bfloat16 rounds
-_COLUMNS = {
-    "output std": "gelu_output_std",
-    "mean": "gelu_output_mean",
-    "dead": "gelu_dead_fraction",
-    "saturated": "gelu_saturated_fraction",
-    "input std": "gelu_input_std",
-    "input mean": "gelu_input_mean",
-    "nan, inf": "gelu_nonfinite",
-}
 
 
 class GeluMonitorWarning(UserWarning):
@@ -77,17 +63,20 @@ class GeluMonitor:
     gelu_output_std         population standard deviation of all finite outputs of the step
     gelu_output_mean        their mean
     gelu_input_std, …_mean  the same of the inputs
-    gelu_dead_fraction      share of outputs y = gelu(x) with y/x ≤ 0.001: x below −3.09, less than 1 % of the gradient
-    gelu_saturated_fraction share with y/x ≥ 0.999: x above 3.09, where a GELU is the identity
+    gelu_dead_fraction      share of outputs y = gelu(x) with y/x ≤ 0.001: less than 1 % of the gradient is left
+    gelu_saturated_fraction share with y/x ≥ 0.999: slopes within 1 % of 1, a GELU is the identity here
     gelu_nonfinite          how many outputs are nan or infinite
     ======================= =========================================================================================
 
-    In bfloat16 and float16 an output that rounds to its input has y/x = 1, so that saturation begins at smaller x.
-    Where the input is not known (overwritten in place, of another shape) only the output is told.
+    These shares begin at |x| = 3.09 for erf, 3.05 for tanh and 4.06 for quick GELU. In bfloat16 an output rounds to its
+    input from x = 2.78 on, and counts as saturated. Where the input is not known (overwritten in place, of another
+    shape) only the output is told.
 
-    Code that torch.compile made shows no activations: watched steps run eagerly, with other rounding and dropout masks.
-    Raises TypeError where ``model`` is no module, ValueError for options that make no sense, RuntimeError before
-    torch 2.1, whose hooks are skipped when a forward raises.
+    Code that torch.compile made shows no activations: from torch 2.6 on watched steps run eagerly, with other rounding
+    and dropout masks. Of a model that was compiled after it was given to the monitor, or by ``model.compile()``, the
+    steps after them are watched instead, and ``fullgraph=True`` does not take the hooks: compile first.
+    Raises TypeError where ``model`` is no module, ValueError for options that make no sense. Needs torch 2.1: older
+    ones skip hooks when a forward raises, or trace them.
     """
 
     def __init__(
@@ -104,8 +93,6 @@ class GeluMonitor:
     ) -> None:
         if not isinstance(model, nn.Module):
             raise TypeError(f"GeluMonitor watches a torch.nn.Module, not a {type(model).__name__}")
-        if not hasattr(torch.compiler, "disable"):
-            raise RuntimeError(f"GeluMonitor needs torch 2.1 or newer; this is {torch.__version__}")
         if every < 1:
             raise ValueError(f"every is {every}; 1 watches all steps, 50 one of fifty")
         if bounds is not None and not 0 <= bounds[0] < bounds[1]:
@@ -120,8 +107,10 @@ class GeluMonitor:
         self._pending: list[tuple[str, int, bool, Tensor]] = []
         self._said: set[tuple[str, str]] = set()
         self._steps = 0
-        self._depth = 0
+        self._forwards: list[bool] = []  # those under way, and whether they are steps
         self._raised: BaseException | None = None
+        self._missed = False
+        self._eager = Eager()
         self._closed = False
         self._handles: list[RemovableHandle] = []
         if manual:
@@ -153,7 +142,7 @@ class GeluMonitor:
         model = type(unwrapped(self._model)[0]).__name__
         if not self._steps:
             self._warn("", "nothing", f"no forward of {model} in training mode was seen, so nothing was watched")
-        elif not self._layers and not any(kind == "refused" for _, kind in self._said):
+        elif not self._layers and not any(kind in ("refused", "nothing") for _, kind in self._said):
             hint = "name the modules of hand-written ones with modules="
             self._warn("", "nothing", f"no GELU was seen in {model}; {hint}")
 
@@ -215,50 +204,60 @@ class GeluMonitor:
 
     def table(self, summary: Mapping[str, Mapping[str, float]] | None = None) -> str:
         """`summary`, or one that `merge` gave, as text: a line a layer."""
-        rows = [["layer", *_COLUMNS]]
-        for name, values in (self.summary() if summary is None else summary).items():
-            rows.append([name, *(_short(values.get(key)) for key in _COLUMNS.values())])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows)
-        return "\n".join(line.rstrip() for line in lines)
+        return table(self.summary() if summary is None else summary)
 
     # Steps.
 
     def _due(self) -> bool:
-        return self._number % self.every == 0 or not self._steps
+        return self._number % self.every == 0 or not self._steps or self._missed
 
     def _counts(self, module: nn.Module) -> bool:
+        if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
+            return False
         return self.evaluation or (module.training and torch.is_grad_enabled())
 
-    def _ignores(self, module: nn.Module) -> bool:
-        # A replica of DataParallel has the hooks of the model, but is another module.
-        return module is not self._model or in_backward() or not self._counts(module)
-
     def _before(self, module: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-        if self._ignores(module):
+        if module is not self._model:  # a replica of DataParallel, which has the hooks of the model
             return
-        if self._depth and _under_way(module, sys._getframe()) > 1:
-            self._depth += 1  # the model calls itself
+        if self._forwards:
+            outer = max(0, under_way(module) - 1)
+            if any(self._forwards[outer:]):
+                self._forget()  # an interrupt left it
+            del self._forwards[outer:]
+        counts = not any(self._forwards) and not in_backward() and self._counts(module)
+        self._forwards.append(counts)
+        if not counts:
             return
-        self._forget()  # what an interrupt left
-        self._depth, self._raised = 1, sys.exc_info()[1]
-        if self._due():
+        self._raised = sys.exc_info()[1]
+        if not self._due():
+            return
+        if self._eager or not in_compiled():
             self._watch.open((args, kwargs))
+            self._missed = False
+        elif self._missed:  # the step before was, too, and could not ask that this one run eagerly
+            self._missed = False
+            self._warn("", "nothing", "code that torch.compile made shows no activations before torch 2.6")
+        else:
+            self._missed = True
 
     def _after(self, module: nn.Module, args: tuple[object, ...], output: object) -> None:
-        if self._ignores(module) or not self._depth:
-            return
-        self._depth -= 1
-        if self._depth:
+        if module is not self._model or not self._forwards or not self._forwards.pop():
             return
         raised, self._raised = sys.exc_info()[1] is not self._raised, None
-        if raised:
-            self._forget()
-            return
-        if self._watch.is_open:
+        if self._watch.is_open and not raised:
             self._watch.leave(output)
         self._watch.close()
-        self._finish()
+        self._settle()
+        if raised:
+            self._forget()
+        else:
+            self._finish()
+
+    def _settle(self) -> None:
+        # Compiled code asks for the stance when it is entered, so that a step that was missed is made good by the next.
+        self._eager.release()
+        if self._missed and not self._closed:
+            self._eager.hold()
 
     def _forget(self) -> None:
         self._watch.close()
@@ -271,11 +270,12 @@ class GeluMonitor:
             handle.remove()
         self._handles.clear()
         self._watch.close()
+        self._settle()
 
     def _fold(self) -> None:
         # Read what was measured: the only time that anything waits for a device.
         pending, self._pending = self._pending, []
-        for name, found in _read(pending):
+        for name, found in read_all(pending):
             self._step[name] = self._step.get(name, Tally()).merge(found)
 
     def _finish(self) -> None:
@@ -325,38 +325,10 @@ class GeluMonitor:
 
     def _judge(self, name: str, found: Tally, number: int) -> None:
         if found.bad_outputs:
-            size = found.output.size + found.bad_outputs
-            first = f"{found.bad_inputs} of its inputs were, too" if found.bad_inputs else "its inputs are all finite"
-            if not found.pairs:
-                first = "its input is not known"
-            message = f"{name}: {found.bad_outputs} of {size} outputs are nan or infinite at step {number}; {first}"
-            self._warn(name, "nonfinite", message)
+            self._warn(name, "nonfinite", f"{name}: {count_bad(found, number)}")
         spread = found.output.std
         if self.bounds is not None and not math.isnan(spread) and not self.bounds[0] <= spread <= self.bounds[1]:
             self._warn(name, "std", f"{name}: {explain(found, self.bounds, number)}", GeluStdWarning)
-
-
-def explain(found: Tally, bounds: tuple[float, float], step: int) -> str:
-    """One sentence on a spread outside ``bounds``: what it is, and whether the input explains it."""
-    low, high = (input_std(bound) for bound in bounds)
-    spread = found.output.std
-    said = (
-        f"gelu_output_std is {spread:.3g} at step {step}, outside {bounds[0]:g} to {bounds[1]:g} (input of mean 0 and "
-        f"standard deviation {low:.2f} to {high:.2f}); "
-    )
-    if not found.input.size:
-        return said + "its input is not known"
-    if found.gap > _PLAIN:
-        return said + f"its outputs are up to {found.gap:.2g} away from x·Φ(x) of its inputs: this is no plain GELU"
-    mean, std = found.input.mean, found.input.std
-    usual = gaussian(mean, std)[1]
-    said += f"the input has mean {mean:.2g} and standard deviation {std:.3g}, "
-    if abs(spread - usual) <= _FITS * usual:
-        kind = "wide" if std > high else "narrow" if std < low else "off zero"
-        said += f"which gives {usual:.3g} where it is Gaussian: the input is {kind}"
-    else:
-        said += f"and is far from Gaussian, which would give {usual:.3g}"
-    return said + ", the activation itself is as it should be"
 
 
 def _chooser(
@@ -372,29 +344,3 @@ def _chooser(
         near = difflib.get_close_matches(name, known, 1)
         raise ValueError(f"the model has no module {name!r}{f'; did you mean {near[0]!r}?' if near else ''}")
     return lambda name, module: name in chosen
-
-
-def _read(pending: list[tuple[str, int, bool, Tensor]]) -> list[tuple[str, Tally]]:
-    # All numbers of a device come in one transfer.
-    rows: list[list[list[float]]] = [[] for _ in pending]
-    for device in {tensor.device for *_, tensor in pending}:
-        here = [i for i, (*_, tensor) in enumerate(pending) if tensor.device == device]
-        numbers = torch.cat([pending[i][3] for i in here]).tolist()
-        for i in here:
-            count = len(pending[i][3])
-            rows[i], numbers = numbers[:count], numbers[count:]
-    return [(name, read(size, paired, rows[i])) for i, (name, size, paired, _) in enumerate(pending)]
-
-
-def _under_way(module: nn.Module, frame: FrameType | None) -> int:
-    # How many forwards of a module are on the stack.
-    called = nn.Module._call_impl.__code__
-    count = 0
-    while frame is not None:
-        count += frame.f_code is called and frame.f_locals.get("self") is module
-        frame = frame.f_back
-    return count
-
-
-def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"

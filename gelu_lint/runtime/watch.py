@@ -23,11 +23,15 @@ from torch.utils.hooks import RemovableHandle
 
 from gelu_lint.claims import backward, says_gelu, says_glu
 
+if not hasattr(torch, "compiler") or not hasattr(torch.compiler, "disable"):
+    raise ImportError(f"monitoring needs torch 2.1 or newer, this is {torch.__version__}")
+
 #: What wrappers put between the names of a model's own modules: torch.compile, FSDP, activation checkpointing.
 _WRAPPERS = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
 _CALLED = nn.Module.__call__.__code__.co_filename
 #: Frames between a hook of ours and what called it.
-_OURS = (__file__, os.path.join("_dynamo", "eval_frame.py"))
+_COMPILER = os.path.join("_dynamo", "eval_frame.py")
+_OURS = (__file__, _COMPILER)
 #: Built-in GELUs that a function mode sees; the last of them overwrites its input.
 _FUNCTIONS = (F.gelu, torch.ops.aten.gelu, torch.ops.aten.gelu.default, torch._C._nn.gelu_)  # type: ignore[attr-defined]
 
@@ -41,8 +45,9 @@ class Hook:
     __slots__ = ("function",)
 
     def __init__(self, function: Callable[..., None]) -> None:
-        self.function = torch.compiler.disable(function)  # type: ignore[no-untyped-call]
+        self.function = function
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, *arguments: Any) -> None:
         self.function(*arguments)
 
@@ -54,6 +59,62 @@ def in_backward() -> bool:
     """Whether autograd is at work in this thread: forwards are then those of activation checkpointing."""
     task = getattr(torch._C, "_current_graph_task_id", None)
     return task is not None and task() != -1
+
+
+def in_compiled() -> bool:
+    """Whether this is called from code that torch.compile made, which shows no activations."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "compile_wrapper" and frame.f_code.co_filename.endswith(_COMPILER):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def under_way(module: nn.Module) -> int:
+    """How many forwards of a module are under way in this thread."""
+    frame: FrameType | None = sys._getframe()
+    called = nn.Module._call_impl.__code__
+    count = 0
+    while frame is not None:
+        count += frame.f_code is called and frame.f_locals.get("self") is module
+        frame = frame.f_back
+    return count
+
+
+class Eager:
+    """While any is held, functions that torch.compile made run as they were written, from their next call on.
+
+    Before torch 2.6 nothing changes. Several may be held at once, and released in any order.
+    """
+
+    _held = 0
+    _stance: Any = None
+
+    def __init__(self) -> None:
+        self._holds = False
+
+    def __bool__(self) -> bool:
+        return self._holds
+
+    def hold(self) -> None:
+        """Run eagerly from now on."""
+        set_stance = getattr(torch.compiler, "set_stance", None)
+        if self._holds or set_stance is None:
+            return
+        self._holds = True
+        Eager._held += 1
+        if Eager._held == 1:
+            Eager._stance = set_stance("force_eager")
+
+    def release(self) -> None:
+        """Compile again, unless others hold it."""
+        if not self._holds:
+            return
+        self._holds = False
+        Eager._held -= 1
+        if not Eager._held:
+            Eager._stance.__exit__(None, None, None)
 
 
 def is_gelu(module: nn.Module) -> bool:
@@ -128,7 +189,7 @@ class Watch:
         self._sites: dict[str, list[tuple[object, ...]]] = {}
         self._handles: list[RemovableHandle] = []
         self._open = False
-        self._stance: Any = None
+        self._eager = Eager()
         self._paths: dict[int, list[str]] = {}
 
     @property
@@ -155,8 +216,7 @@ class Watch:
         self._open = True
         if inside is not None:
             self._enter(self._model, id(self._model) in gelus)(self._model, *inside)
-        if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
-            self._stance = torch.compiler.set_stance("force_eager")  # compiled code shows no activations
+        self._eager.hold()
 
     def leave(self, output: object) -> None:
         """The forward that the watch was opened in is over; ``output`` is None where it raised."""
@@ -169,9 +229,7 @@ class Watch:
             handle.remove()
         self._handles.clear()
         self._unwind(0)
-        if self._stance is not None:
-            self._stance.__exit__(None, None, None)
-            self._stance = None
+        self._eager.release()
 
     def _stack(self) -> list[_Call]:
         if not hasattr(self._threads, "stack"):

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+# The same classes have two homes, and a Trainer takes callbacks of its own alone: that of which is in use.
 if TYPE_CHECKING or "lightning.pytorch" not in sys.modules:
     from pytorch_lightning import Callback, LightningModule, Trainer
-else:  # the same classes under the newer name; a Trainer takes callbacks of its own package alone
+else:
     from lightning.pytorch import Callback, LightningModule, Trainer
 
 from gelu_lint.runtime.monitor import GeluMonitor

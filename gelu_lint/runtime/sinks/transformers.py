@@ -10,7 +10,7 @@ from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState,
 from gelu_lint.runtime.monitor import GeluMonitor
 
 
-class GeluCallback(TrainerCallback):  # type: ignore[misc]
+class GeluCallback(TrainerCallback):
     """Monitors the model of a Trainer; a step is one of the optimizer, whatever the accumulation.
 
     ::
@@ -19,7 +19,8 @@ class GeluCallback(TrainerCallback):  # type: ignore[misc]
 
     The values go through ``trainer.log``, and so to its history and all that it reports to. Without the trainer, as in
     ``Trainer(callbacks=[GeluCallback()])``, they go to the history alone. ``options`` are those of `GeluMonitor`, its
-    ``sinks`` among them. ``monitor`` is the monitor of the run, once training has begun.
+    ``sinks`` among them. ``monitor`` is the monitor of the run, once training has begun. A Trainer tells its callbacks
+    of no exception: after one, call ``monitor.close()`` before the model is used for anything else.
     """
 
     def __init__(self, trainer: Trainer | None = None, **options: Any) -> None:

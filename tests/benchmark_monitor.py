@@ -1,0 +1,83 @@
+"""What a GeluMonitor costs: training steps of one model with and without it, in turn, in one process.
+
+    python tests/benchmark_monitor.py [--pairs 100] [--threads 1] [--batch 8] [--length 128]
+
+The model has 4 layers of nn.TransformerEncoderLayer, d = 256, feed-forward 1024, GELU; the optimizer is AdamW. Modules
+without the monitor have the same parameters. Of the steps with it one is watched and one left alone, so that both are
+seen often; each has its neighbour without, before or behind it by turns, so that a busy machine slows both. Wall time
+and CPU time; what one watched step of 50 costs in all follows from the medians of the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import time
+import warnings
+
+import torch
+from torch import nn
+
+from gelu_lint.runtime import GeluMonitor
+from gelu_lint.runtime.monitor import EVERY
+
+
+def built() -> nn.Sequential:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(256, 4, 1024, activation="gelu", batch_first=True)
+    return nn.Sequential(nn.TransformerEncoder(layer, 4, enable_nested_tensor=False), nn.Linear(256, 256))
+
+
+def twin(model: nn.Module) -> nn.Module:
+    """Other modules with the very same parameters."""
+    other = built()
+    for name, module in other.named_modules():
+        module._parameters.update(model.get_submodule(name)._parameters)
+    return other
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in (("pairs", 100), ("threads", 1), ("batch", 8), ("length", 128)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(chosen.threads)
+    x = torch.randn(chosen.batch, chosen.length, 256)
+    monitored = built()
+    models = {"without": twin(monitored), "with": monitored}
+    optimizer = torch.optim.AdamW(monitored.parameters())
+
+    def step(name: str) -> tuple[float, float]:
+        wall, cpu = time.perf_counter(), time.process_time()
+        models[name](x).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return time.perf_counter() - wall, time.process_time() - cpu
+
+    for name in [*models] * 3:
+        step(name)
+    base: list[tuple[float, float]] = []
+    ratios: dict[str, list[tuple[float, float]]] = {"left alone": [], "watched": []}
+    with GeluMonitor(monitored, every=2) as monitor:
+        for i in range(2 * chosen.pairs):
+            kind = "left alone" if monitor.step_number % 2 else "watched"
+            spent = {name: step(name) for name in (models if i // 2 % 2 else reversed(models))}
+            base.append(spent["without"])
+            ratios[kind].append(tuple(a / b for a, b in zip(spent["with"], spent["without"], strict=True)))
+    versions = f"torch {torch.__version__}, Python {platform.python_version()}"
+    print(f"{os.cpu_count()} cores, {chosen.threads} in use, {versions}, {chosen.batch} × {chosen.length} tokens")
+    for i, clock in enumerate(("wall", "CPU")):
+        print(f"{clock:4} without {statistics.median(each[i] for each in base) * 1e3:.2f} ms a step")
+        middles = {}
+        for kind, pairs in ratios.items():
+            low, middles[kind], high = statistics.quantiles((each[i] for each in pairs), n=4)
+            print(f"     {kind:10} {middles[kind]:.4f} ×, half of {len(pairs)} pairs {low:.4f} to {high:.4f}")
+        whole = (middles["left alone"] * (EVERY - 1) + middles["watched"]) / EVERY
+        print(f"     one watched of {EVERY}: {whole:.4f} ×")
+
+
+if __name__ == "__main__":
+    main()
