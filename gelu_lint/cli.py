@@ -96,7 +96,8 @@ def _options(argv: Sequence[str]) -> dict[str, Any]:
 
 
 def _about(command: str) -> dict[str, Any]:
-    return {"description": _COMMANDS[command].capitalize() + ".", "allow_abbrev": False}
+    text = _COMMANDS[command]
+    return {"description": f"{text[0].upper()}{text[1:]}.", "allow_abbrev": False}
 
 
 def _teach(parser: _Parser, command: str) -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
+from functools import partial
 
+import pytest
+import torch
+import torch.nn.functional as F
+
+from gelu_lint import engine
 from gelu_lint.engine import summarise
 from gelu_lint.model import Site
+from gelu_lint.numerics.evaluate import evaluate
+from gelu_lint.registry import all_rules
 from gelu_lint.source import decode
 
 HEAD = (
@@ -133,3 +141,37 @@ def test_what_a_loop_binds_is_not_followed() -> None:
 def test_a_chain_of_doublings_is_bounded() -> None:
     lines = ["y0 = x"] + [f"y{n + 1} = y{n} * y{n}" for n in range(60)]
     assert formulas(indented("\n".join([*lines, "return x * torch.erf(y60)"]))) == []
+
+
+VALUES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "erf": F.gelu,
+    "tanh": partial(F.gelu, approximate="tanh"),
+    "quick": lambda x: x * torch.sigmoid(1.702 * x),
+}
+
+
+@pytest.mark.parametrize(("flavour", "body"), CASES)
+def test_a_site_comes_with_its_formula(flavour: str, body: str) -> None:
+    source = decode("model.py", (HEAD + indented(body)).encode())
+    (found,) = engine.formulas(source)
+    assert found[0] in summarise(source, complete=True).sites
+    x = torch.linspace(-6, 6, 121, dtype=torch.float64)
+    got = torch.tensor([evaluate(found[1], point) for point in x.tolist()], dtype=torch.float64)
+    assert (got - VALUES[flavour](x)).abs().max() < 1e-4
+
+
+def test_formulas_are_those_of_all_sites_that_are_typed_by_hand() -> None:
+    """In the examples of all rules: each has its formula, branches and derivatives too."""
+    seen = 0
+    for example in (example for rule in all_rules() for example in rule.examples if example.name.endswith(".py")):
+        source = decode("model.py", example.code.encode())
+        typed = [(s.span, s.flavour) for s in summarise(source, complete=True).sites if s.spelling == "formula"]
+        found = [(site.span, site.flavour) for site, _ in engine.formulas(source)]
+        assert sorted(found) == sorted(typed), example.code
+        seen += len(found)
+    assert seen > 40
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.json", "{}"), ("a.py", "def gelu(:\n"), ("a.py", "")])
+def test_what_is_no_python_has_no_formulas(name: str, text: str) -> None:
+    assert engine.formulas(decode(name, text.encode())) == []

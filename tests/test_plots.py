@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from gelu_lint import cli
 from gelu_lint.numerics.identify import identify
 from gelu_lint.numerics.ir import X, call, const
 from gelu_lint.runtime import canvas, plots
@@ -129,6 +130,30 @@ def test_against_draws_both_and_the_difference() -> None:
     assert np.abs(lines(left)["expected: tanh"][1] - VALUES["tanh"](lines(left)["expected: tanh"][0])).max() < 1e-12
     assert np.abs(lines(right)["computed − expected"][1] - (y - VALUES["tanh"](x))).max() < 1e-12
     assert left.child_axes, "the dip is magnified"
+
+
+def test_samples_far_out_count_and_are_not_drawn() -> None:
+    x = np.linspace(-50, 50, 2001)
+    made = plots.against((list(x), list(VALUES["SiLU"](x))), "erf")
+    assert made.get_suptitle() == "off by up to 0.193 at |x| = 1.950"
+    assert made.axes[0].get_xlim() == made.axes[1].get_xlim() == (-4, 4)
+    drawn, y = lines(made.axes[0])["computed"]
+    assert (drawn.min(), drawn.max()) == (-4, 4)
+    assert np.array_equal(y, VALUES["SiLU"](drawn))
+
+
+def test_a_title_that_tells_the_difference_is_left_as_it_is() -> None:
+    for title in ("computes SiLU: off by up to 0.193", "off without bound"):
+        assert plots.against("silu", "erf", title=title).get_suptitle() == title
+
+
+def test_names_in_any_script_are_drawn(recwarn: pytest.WarningsRecorder) -> None:
+    made = plots.against("silu", "erf", title="模型.py:3 מודל \udcff\x1b[31m")
+    assert canvas.encoded(made, "png") and canvas.encoded(made, "svg")
+    assert made.get_suptitle().startswith(
+        "模型.py:3 מודל \N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}[31m: off by"
+    )
+    assert not recwarn.list
 
 
 def test_against_takes_samples_with_gaps() -> None:
@@ -323,6 +348,8 @@ def test_plot_writes_png_to_standard_output(tmp_path: Path) -> None:
         (("-o", "gelu"), "gelu: it has no suffix; a name ends in .png or .svg"),
         (("-o", "no/such/gelu.png"), "no/such/gelu.png: not written: No such file or directory"),
         (("-o", "folder.png"), "folder.png: not written: Is a directory"),
+        (("--finding", "a.json:1"), "a.json:1: only Python and ONNX files hold functions to draw"),
+        (("--finding", f"model.py:{'9' * 5000}"), "'model.py:9999"),
         (("--finding", "model.py"), "'model.py' is no FILE:LINE, as in model.py:12"),
         (("--finding", "none.py:3"), "none.py: cannot read: No such file or directory"),
         (("--finding", "model.py:1"), "model.py:1: no GELU is recognised in this line; one is in lines 3 and 4"),
@@ -335,14 +362,26 @@ def test_plot_writes_png_to_standard_output(tmp_path: Path) -> None:
         (("model.py",), "gelu-lint plot: unexpected argument 'model.py'"),
     ],
 )
-def test_plot_says_in_one_line_why_it_cannot(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+def test_plot_says_in_one_line_why_it_cannot(
+    arguments: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.png").mkdir()
+    (tmp_path / "a.json").write_text('{"hidden_act": "gelu"}\n')
     (tmp_path / "empty.py").write_text("x = 1\n")
     (tmp_path / "bad.py").write_text("gelu = nn.GELU(\n")
     (tmp_path / "model.py").write_text("from torch import nn\n\na = nn.GELU()\nb = nn.GELU(approximate=how)\n")
     before = sorted(tmp_path.rglob("*"))
-    code, out, said = plot(*arguments, cwd=tmp_path)
-    assert (code, out) == (2, b"")
+    try:
+        code = cli.main(["plot", *arguments])
+    except SystemExit as stopped:
+        code = stopped.code
+    out, said = capfd.readouterr()
+    assert (code, out) == (2, "")
     assert said.startswith(message if message.startswith("gelu-lint") else f"gelu-lint: {message}")
     assert said.count("\n") == 1
     assert sorted(tmp_path.rglob("*")) == before
@@ -354,6 +393,11 @@ def test_plot_without_matplotlib_says_what_to_install(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode() == "gelu-lint: pictures need matplotlib: pip install 'gelu-lint[plot]'\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_a_failure_is_exit_code_2(tmp_path: Path) -> None:
+    code, out, said = plot("-o", "no/such/gelu.png", cwd=tmp_path)
+    assert (code, out, said) == (2, b"", "gelu-lint: no/such/gelu.png: not written: No such file or directory\n")
 
 
 # The function at a line

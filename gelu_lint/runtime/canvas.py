@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -141,7 +142,9 @@ def format_of(path: Path) -> str:
 def encoded(made: Figure, form: str) -> bytes:
     """A figure as a file of one of FORMATS holds it."""
     data = io.BytesIO()
-    with style():
+    with style(), warnings.catch_warnings():
+        # A name in a title may be in a script that the font lacks: boxes stand for it.
+        warnings.filterwarnings("ignore", message="Glyph|Matplotlib currently does not support", category=UserWarning)
         made.savefig(data, format=form, metadata={"Software": None} if form == "png" else {"Date": None})
     return data.getvalue()
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gelu_lint.config import forget, settings_for
 from gelu_lint.engine import formulas, summarise
 from gelu_lint.handwritten import fp16_hazard, named, overflow, target
+from gelu_lint.kinds import kind_of
 from gelu_lint.model import FileSummary, Project, Site
 from gelu_lint.numerics.evaluate import columns, steps
 from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, Function, difference
@@ -18,7 +19,7 @@ from gelu_lint.numerics.match import Identity
 from gelu_lint.runtime.identities import function_of, in_words
 from gelu_lint.source import Unreadable, decode, read_bytes
 
-_PLACE = re.compile(r"(.+?):(\d+)(?::(\d+))?")
+_PLACE = re.compile(r"(.+?):(\d{1,9})(?::(\d{1,9}))?")
 
 
 class NothingThere(ValueError):
@@ -76,6 +77,8 @@ def _elsewhere(summary: FileSummary) -> str:
         return f"no GELU is recognised in this line; one is in {_listed(rows)}"
     if summary.faults:
         return summary.faults[0].message
+    if kind_of(summary.path) not in ("python", "graph"):
+        return "only Python and ONNX files hold functions to draw"
     return "no GELU is recognised in this file"
 
 

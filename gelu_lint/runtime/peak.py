@@ -11,6 +11,7 @@ from gelu_lint.numerics.flavours import Difference, Function
 from gelu_lint.numerics.match import ROUNDING
 
 _EVEN = 1e-6  # relative: below it the difference at -x is that at x
+_TIE = 1e-5  # the same of samples, which may be in float32
 
 
 class Peak(NamedTuple):
@@ -66,10 +67,12 @@ def peak_among(points: Sequence[float], differences: Sequence[float]) -> Peak:
     known = [(abs(value), x, value) for x, value in zip(points, differences, strict=True) if math.isfinite(value)]
     if not known:
         return Peak(None, "no finite value at all")
-    size, at, value = max(known)
+    size = max(known)[0]
     if size <= ROUNDING:
         return Peak(size, "up to rounding")
-    return Peak(size, f"{amount(size)} at {_place(at, False)}", ((at, value),))
+    ties = sorted((round(abs(x), 9), x, value) for gap, x, value in known if gap >= size * (1 - _TIE))
+    nearest = [(x, value) for distance, x, value in ties if distance == ties[0][0]]
+    return Peak(size, f"{amount(size)} at {_place(nearest[0][0], len(nearest) > 1)}", tuple(nearest))
 
 
 def amount(size: float) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gelu_lint.numerics.flavours import FLAVOURS, Function, between, difference
 from gelu_lint.numerics.match import ROUNDING, Identity
+from gelu_lint.reports.text import printable
 from gelu_lint.runtime.canvas import (
     BLUE,
     GREEN,
@@ -33,7 +35,7 @@ from gelu_lint.runtime.canvas import (
     style,
 )
 from gelu_lint.runtime.identities import function_of, in_words
-from gelu_lint.runtime.peak import peak, peak_among
+from gelu_lint.runtime.peak import Peak, peak, peak_among
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,6 +61,7 @@ _PLACE = (0.15, 0.5, 0.33, 0.46)  # of a panel, for that magnified: left, bottom
 _TICKS = 0.12  # of a panel, for the numbers beside and below that
 _LINE = 90  # characters of a title that fit
 _COUNT = 601  # points of a curve: two a pixel
+_FAR = re.compile(r"\boff (?:by|without)\b")  # how messages tell a difference
 _REACHES = (4.0, 6.0, 12.0)
 _EDGE = 0.85  # of a reach: where the largest difference still has room around it
 _LEAST = 4 * ROUNDING  # of an axis of differences: what is below shows as none
@@ -125,7 +128,8 @@ def against(
               samples of one, in which nan and ±inf are gaps
     wanted    a name in FLAVOURS
     title     what is wrong, in words, line by line; if not given, what ``identity``, or ``found`` itself, says of that.
-              The largest difference is added: over all real x for a function, over the points for samples
+              The largest difference is added, unless it tells one: over all real x for a function, over all points
+              for samples, of which those farther out may not be drawn
     identity  what the function or the samples have been found to be
     slope     ``found`` is a derivative, and is held against that of ``wanted``
 
@@ -141,13 +145,17 @@ def against(
         found = function_of(found, slope)
     if callable(found):
         largest = peak(old, found, difference(old, found))
-        reach = next((reach for reach in _REACHES if largest.off and largest.reach <= _EDGE * reach), _REACHES[0])
-        points = _points(-reach, reach)
+        across = _across(largest)
+        points = _points(*across)
         values = [_finite(found, x) for x in points]
     else:
         points, values = _samples(found)
         largest = peak_among(points, [value - old(x) for x, value in zip(points, values, strict=True)])
-    across = (points[0], points[-1])
+        across = max(points[0], _across(largest)[0]), min(points[-1], _across(largest)[1])
+        if not across[0] < across[1]:
+            across = points[0], points[-1]
+        near = [across[0] <= x <= across[1] for x in points]
+        points, values = ([*itertools.compress(column, near)] for column in (points, values))
     smooth = _points(*across)
     exact = [old(x) for x in smooth]
     wide = Curve(f"expected: {f'{_name(wanted)}, its derivative' if slope else CURVES[wanted].label}", BLUE, width=2.6)
@@ -179,7 +187,9 @@ def against(
         low, high = right.get_ylim()
         if high - low < _LEAST:
             right.set_ylim(-_LEAST / 2, _LEAST / 2)
-        made.suptitle(_wrapped(": ".join(filter(None, (title, largest.sentence)))), fontsize=11)
+        if not _FAR.search(title):
+            title = ": ".join(filter(None, (title, largest.sentence)))
+        made.suptitle(_wrapped(title), fontsize=11)
         legend(made, left)
     return _given(made, path)
 
@@ -233,8 +243,14 @@ def _samples(found: Samples) -> tuple[list[float], list[float]]:
     return points, [value if math.isfinite(value) else math.nan for value in values]
 
 
+def _across(largest: Peak) -> tuple[float, float]:
+    """The ends of an axis in which the largest difference is well inside."""
+    reach = next((reach for reach in _REACHES if largest.reach <= _EDGE * reach), _REACHES[0])
+    return -reach, reach
+
+
 def _wrapped(title: str) -> str:
-    return "\n".join(part for line in title.split("\n") for part in textwrap.wrap(line, _LINE))
+    return "\n".join(part for line in title.split("\n") for part in textwrap.wrap(printable(line), _LINE))
 
 
 def _free(
