@@ -127,6 +127,9 @@ WRONG = {
     "0.7701": (lambda x: 0.5 * x * (1 + torch.erf(0.7701 * x)), "not the GELU: off by up to 0.024"),
     "squared": (lambda x: F.gelu(x) ** 2, "computes the square of the erf GELU"),
     "clipped": (lambda x: F.gelu(x).clamp(max=2.0), "computes the erf GELU, clipped at 2"),
+    "clipped far out": (lambda x: F.gelu(x).clamp(-10, 10), "clipped at 10, not the GELU: off by up to 2, "
+    "at x = 12"),
+    "another": (lambda x: x.abs(), "computes another function, not the GELU: off by up to 6, at x = −6"),
     "Φ(x/1.3)": (lambda x: x * torch.special.ndtr(x / 1.3), "computes x·Φ(x/1.3), not the GELU"),
 }  # fmt: skip
 SLOPE = "but its gradient is not the slope of that"
@@ -317,7 +320,9 @@ def test_arguments_that_make_no_sense() -> None:
     with pytest.raises(ValueError, match=r"torch\.int64 is none of"):
         gradient_flow(F.gelu, dtype=torch.int64)
     with pytest.raises(TypeError):
-        gradient_flow(42)  # type: ignore[arg-type]
+        gradient_flow(42)
+    with pytest.raises(TypeError, match=r"GELU is a class: give an instance of it, GELU\(\)"):
+        gradient_flow(nn.GELU)
 
 
 def test_a_tolerance_of_ones_own() -> None:

@@ -140,6 +140,8 @@ def gradient_flow(
     allowed = ANY if expected is None else (named(expected),)
     if dtype not in _SWEPT:
         raise ValueError(f"dtype={dtype} is none of {', '.join(map(str, _SWEPT))}")
+    if isinstance(function, type):
+        raise TypeError(f"{function.__name__} is a class: give an instance of it, {function.__name__}()")
     where = torch.device(device) if device is not None else home(function)
     with torch.inference_mode(False), torch.enable_grad():
         return _flow(function, allowed, dtype, where, tolerance)
@@ -225,7 +227,7 @@ def described(identity: Identity) -> str:
         return f"the square of {nearest}"
     if flavour == "clipped":
         return f"{nearest}, clipped at {parameter:g}"
-    return "a function that is no GELU" if flavour == "unknown" else label(flavour)
+    return "another function" if flavour == "unknown" else label(flavour)
 
 
 def _apart(identity: Identity, wanted: str, values: _Column) -> str:
@@ -267,7 +269,8 @@ class _Column(NamedTuple):
 
     def gap(self) -> str:
         """How far they are off where activations bend, in words."""
-        i = max((i for i, x in enumerate(self.at) if abs(x) <= CORE), key=self._error)
+        core = max((i for i, x in enumerate(self.at) if abs(x) <= CORE), key=self._error)
+        i = core if self._error(core) > self.tolerance else max(range(len(self.at)), key=self._error)
         if not math.isfinite(self.got[i]):
             return f"{_number(self.got[i])} at x = {_number(self.at[i])}"
         return distance(self._error(i), self.at[i])
