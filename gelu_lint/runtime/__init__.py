@@ -11,9 +11,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gelu_lint.runtime.depth import depth_flow as depth_flow
     from gelu_lint.runtime.factory import Built as Built
     from gelu_lint.runtime.factory import FactoryError as FactoryError
     from gelu_lint.runtime.factory import load as load
+    from gelu_lint.runtime.gradient_flow import GradientFlowError as GradientFlowError
+    from gelu_lint.runtime.gradient_flow import gradient_flow as gradient_flow
     from gelu_lint.runtime.monitor import GeluMonitor as GeluMonitor
     from gelu_lint.runtime.monitor import GeluMonitorWarning as GeluMonitorWarning
     from gelu_lint.runtime.monitor import GeluStdWarning as GeluStdWarning
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "Activation": "probe",
     "Built": "factory",
+    "depth_flow": "depth",
     "FactoryError": "factory",
     "gelu": "references",
     "gelu_slope": "references",
@@ -43,6 +47,8 @@ _PUBLIC = {
     "GeluMonitorWarning": "monitor",
     "GeluStdWarning": "monitor",
     "GELUT": "variants",
+    "gradient_flow": "gradient_flow",
+    "GradientFlowError": "gradient_flow",
     "load": "factory",
     "NotDeterministic": "subject",
     "NotElementwise": "subject",
