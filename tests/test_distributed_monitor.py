@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -61,7 +63,8 @@ def work(rank: int, folder: str) -> None:
 
 
 def test_two_processes_merge_exactly(tmp_path: Path) -> None:
-    torch.multiprocessing.spawn(work, (str(tmp_path),), nprocs=2)  # type: ignore[no-untyped-call]
+    run = [subprocess.Popen([sys.executable, __file__, str(rank), str(tmp_path)]) for rank in range(2)]
+    assert [process.wait(timeout=300) for process in run] == [0, 0]
     ranks: list[dict[str, Any]] = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
     assert ranks[0]["merged"] == ranks[1]["merged"] and ranks[0]["same"] and ranks[1]["same"]
     assert list(ranks[0]["own"]) == ["act", "Net"] and list(ranks[1]["own"]) == ["act", "Net", "rare"]
@@ -74,3 +77,7 @@ def test_two_processes_merge_exactly(tmp_path: Path) -> None:
         assert merged[name]["gelu_output_mean"] == pytest.approx(every.mean(), rel=1e-12)
     spreads = [rank["own"]["act"]["gelu_output_std"] for rank in ranks]
     assert abs(merged["act"]["gelu_output_std"] - np.mean(spreads)) > 1  # no average of theirs
+
+
+if __name__ == "__main__":
+    work(int(sys.argv[1]), sys.argv[2])
