@@ -265,7 +265,7 @@ def _elsewhere(lowered: bytes, marked: Iterator[int]) -> bool:
     for at in marked:
         if rows is None:
             rows = _rows()
-            for statement in rows.relative.finditer(lowered):
+            for statement in _relative(rows, lowered):
                 if b" as " not in statement[0] and b"#" not in statement[0]:
                     spans.append(statement.span())
                     names.update(
@@ -283,6 +283,18 @@ def _elsewhere(lowered: bytes, marked: Iterator[int]) -> bool:
         if not row.strip() or b'"' in row or rows.glue.search(lowered, max(0, start - _NEAR), start) is not None:
             return False  # alone on its row it may be text
     return True
+
+
+def _relative(rows: _Rows, lowered: bytes) -> Iterator[re.Match[bytes]]:
+    """The imports from the package around: finding the word at the start of rows is faster than the pattern."""
+    at = 0
+    while True:
+        statement = rows.relative.match(lowered, at)
+        if statement is not None:
+            yield statement
+        at = lowered.find(b"\nfrom", at) + 1
+        if not at:
+            return
 
 
 def _quoted(row: bytes) -> bool:

@@ -99,6 +99,8 @@ _BY_NAME = re.compile(
 )
 #: One of these stands in each statement with a test for a name, or with a look-up that is tried.
 _TESTING = ("== '", '== "', "=='", '=="', "in ('", 'in ("', "in ['", 'in ["', "in {", "startswith(", "except", "case ")
+#: Each row in which _TESTED finds something that _TESTING does not has one of these.
+_TESTED_BY = (" in ", "' ==", '" ==', "' in", '" in', "=='", '=="', "!='", '!="')
 _TESTED = re.compile(r"\bif \w[\w.]* in \w+\b|[\"'] (?:==|in)|\w(?:==|!=)[\"']")
 _BINDS_TABLE = re.compile(r"[ \t]*(?:self\.)?(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\{|\w*[dD]ict\()")
 _IN = re.compile(r"\bin $")
@@ -118,7 +120,10 @@ _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
 _CLOSE = re.compile(r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*abs)|abs(?=[\s\S]*assert)")
 _SLOPES = re.compile(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
 #: Names without which no product is one of a gate and a value.
-_GATE = re.compile(r"gate|gating|(?<![a-z])(?:up|val)(?![a-z])|value|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b|glu", re.I)
+_GATES = ("gate", "gating", "value", "glu")
+_GATE = re.compile(r"(?<![a-z])(?:up|val)(?![a-z])|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b")
+#: Each row in which _GATE finds something has one of these.
+_GATING = ("up", "val", "wi", "w_", "w0", "w1", "w2", "w3", "_g")
 #: Words of tests between ways to compute the same thing.
 _SWITCH = re.compile(
     r"fus|fast|slow|jit|script|trac|compil|optimi|kernel|native|built|triton|xformers|apex|eager|efficient|flash|onnx|"
@@ -192,9 +197,8 @@ class Selection:
         for at in halves:
             self._half(at)
         self._set(latin)
-        if "ACT2" in self._text:
-            for found in _STORES.finditer(self._text):
-                self._half(found.start())
+        for found in _in_rows(self._text, ("ACT2",), _STORES):
+            self._half(found.start())
         self._drain()
         if self._cuts:
             self._imports()
@@ -447,7 +451,7 @@ class Selection:
         if cut.tests is None:
             last = cut.lines.logical[-1].end_row + cut.shift
             part = self._text[self._rows[cut.shift] : self._ends[last]]
-            cut.tests = any(word in part for word in _TESTING) or _TESTED.search(part) is not None
+            cut.tests = any(word in part for word in _TESTING) or bool(_in_rows(part, _TESTED_BY, _TESTED))
         if not cut.tests:
             return
         at = i
@@ -642,8 +646,8 @@ class Selection:
             first = lines.logical[max(scope, 0)].row + cut.shift - 1
             last = lines.logical[below[-1] if below else max(scope, 0)].end_row + cut.shift
             text = self._text[self._ends[first] : self._ends[last]]
-            sure = "gate" in text or "Gate" in text or "value" in text  # the most of them, and faster than a pattern
-            cut.gated[scope] = sure or _GATE.search(text) is not None
+            text = text.lower()
+            cut.gated[scope] = any(word in text for word in _GATES) or bool(_in_rows(text, _GATING, _GATE))
         return cut.gated[scope]
 
     def _before(self, cut: Cut, i: int) -> None:
