@@ -433,7 +433,7 @@ class Selection:
             light = light or (bool(quiet) and _OPTION.search(text[:inside]) is not None)
             full = word == _EXPORTS or _KEEPS.match(word) or _DECODES.match(word) or (light and _REPLACED.search(text))
             self._keep(cut, i, FULL if full else LIGHT if light else SEED)
-            if quiet and light and "__init__(" in text:  # what a base is given counts where its methods run
+            if light and "__init__(" in text:  # what a base is given counts where its methods run
                 for owner in lines.enclosing(i, classes=True):
                     self._definition_only(cut, owner, LIGHT)
             if word and self._scripts and (targets(text) or ((), ()))[1]:

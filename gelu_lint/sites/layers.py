@@ -215,8 +215,8 @@ class Layers:
 
     def _copied(self, kept: _Kept, draft: Draft) -> str:
         """What copies a layer that forgets its activation, "" where nothing is seen to."""
-        if kept.handed.form != "module":
-            return ""
+        if kept.handed.form != "module" or kept.given.at is kept.func:
+            return ""  # what a partial holds is told there
         if kept.row.name == FORGETS:
             return self._copies.of(kept.made, draft)
         own = kept.row.name == COPIES_ITS_OWN and not kept.spared
