@@ -299,12 +299,13 @@ class Held(NamedTuple):
     callee   the canonical public name of the layer or of the call that keeps it, "" for an attribute
     key      the argument, table key or attribute that it is given under
     form     what it is: module (an object), class, function, partial, lambda or scripted
-    gelu     the canonical public name of the GELU, or of the function of this file that computes one
+    gelu     the canonical public name of the GELU, or of the function or class of this file that computes one
     flavour  erf, tanh, … of the object; unknown where only the run decides
     decides  what the arguments that decide over a fast path are, by name; "?" where that is not known
     rebuilt  it stands in a class that derives from another: who stores an object of it may store its arguments alone
     made     the call that makes the object, ``span`` where there is none
     inline   ``span`` is the argument that gives it, and not a dict or a partial that holds it
+    copied   the canonical public name of what copies the layer, "" where nothing is seen to, or where that is harmless
     """
 
     keeper: str
@@ -324,6 +325,7 @@ class Held(NamedTuple):
     guard: str
     statement: tuple[int, int]
     quote: str
+    copied: str = ""
 
 
 class Mask(NamedTuple):

@@ -73,8 +73,12 @@ _KEEPS = re.compile(
     r"\bsafe_globals\b|\bsafe_mode\b|\benable_unsafe_deserialization\b"
 )
 _KEPT = ("TransformerEncoderLayer", "Transformer(", "torch.save", "torch import save")
-#: Each row in which _KEEPS or _DRAWS finds something has one of these.
+#: What makes a decoder of torch, or copies its layers, where a file makes any.
+_DECODER = "TransformerDecoderLayer"
+_DECODES = re.compile(r"\bTransformerDecoder(?:Layer)?\b|\bdeepcopy\(|\b_get_clones\(")
+#: Each row in which _KEEPS, _DECODES or _DRAWS finds something has one of these.
 _KEEPING = ("Transformer", "set_fastpath", "save(", "jit.", "weights_only", "safe_", "enable_unsafe")
+_DECODING = ("TransformerDecoder", "deepcopy(", "_get_clones(")
 _DRAWING = ("rand", "ernoulli", "uniform", "inomial")
 #: The argument by which an export to ONNX says what the graph may hold.
 _EXPORTS = "opset_version"
@@ -183,6 +187,9 @@ class Selection:
             marked = by_torch or "safe_" in self._text or "unsafe_" in self._text
             kept = _in_rows(self._text, _KEEPING, _KEEPS) if marked else ()
             self._marks += [(found.start(), found[0], False) for found in kept]
+        if _DECODER in self._text and "torch" in self._text:
+            decoders = _in_rows(self._text, _DECODING, _DECODES)
+            self._marks += [(found.start(), found[0], False) for found in decoders]
         if _EXPORTS in self._text:
             self._marks += [(found.start(), _EXPORTS, False) for found in re.finditer(rf"\b{_EXPORTS}\b", self._text)]
         self._draws = any(word in self._text for word in _DRAWING)
@@ -428,9 +435,9 @@ class Selection:
         else:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
             light = light or (bool(quiet) and _OPTION.search(text[:inside]) is not None)
-            full = word == _EXPORTS or _KEEPS.match(word) or (light and _REPLACED.search(text))
+            full = word == _EXPORTS or _KEEPS.match(word) or _DECODES.match(word) or (light and _REPLACED.search(text))
             self._keep(cut, i, FULL if full else LIGHT if light else SEED)
-            if quiet and light and "__init__(" in text:  # what a base is given counts where its methods run
+            if light and "__init__(" in text:  # what a base is given counts where its methods run
                 for owner in lines.enclosing(i, classes=True):
                     self._definition_only(cut, owner, LIGHT)
             if word and self._scripts and (targets(text) or ((), ()))[1]:

@@ -457,6 +457,8 @@ USES += [
     *("torch.jit.script(N)", "F.gelu(x) * (torch.rand_like(x) > K)", "act(x) * y", "torch.rand_like(x) > 0.5"),
     *("torch.where(torch.rand_like(x) > K, N(x), 0)", "keras.layers.Dense(8, activation=N)", "Layer(8, N)"),
     *("keras.layers.Dense(8, activation='gelu')", "partial(H, batch_first=True)", "dict(activation='gelu')"),
+    *("nn.TransformerDecoderLayer(8, 2, activation=N)", "nn.TransformerDecoder(N, 2)", "copy.deepcopy(N)"),
+    *("nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, activation=N), 2)", "nn.Transformer(activation=N)"),
 ]
 IMPORTS += [
     "import keras",
@@ -467,6 +469,7 @@ VALUES += [
     "'gelu'",
     "nn.GELU('tanh')",
     "nn.TransformerEncoderLayer",
+    "nn.TransformerDecoderLayer(8, 2, activation=nn.GELU())",
     "{'act': F.gelu}",
     "torch.jit.script(helper)",
     "U",

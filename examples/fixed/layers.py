@@ -1,4 +1,4 @@
-"""A layer that torch runs in its own way in eval, and a mask that only training draws."""
+"""Layers that torch runs or copies in its own way, and a mask that only training draws."""
 
 from functools import partial
 
@@ -9,6 +9,11 @@ from torch import nn
 def encoder(width, heads):
     act = partial(F.gelu, approximate="tanh")  # noqa: GEL002
     return nn.TransformerEncoderLayer(width, heads, activation=act, batch_first=True)
+
+
+def decoder(width, heads, depth):
+    layer = nn.TransformerDecoderLayer(width, heads, activation=partial(F.gelu, approximate="none"))
+    return nn.TransformerDecoder(layer, depth)
 
 
 class SparseGELU(nn.Module):

@@ -43,6 +43,19 @@ def _hub(name: str, position: int, module: str) -> Layer:
 _ENCODER = (("nhead", 1, None), ("batch_first", 6, False), ("bias", 8, True))
 _BOTH = (("nhead", 1, 8), ("custom_encoder", 7, None), ("batch_first", 10, False), ("bias", 12, True))
 
+#: The layer whose copies compute ReLU if its activation is a module: its ``__setstate__`` misses the module among the
+#: attributes of the object, where torch does not keep modules, and sets F.relu beside it.
+FORGETS = "torch.nn.TransformerDecoderLayer"
+#: The layer that copies one of these itself, unless it is given a decoder or makes no layer for one.
+COPIES_ITS_OWN = "torch.nn.Transformer"
+SPARES = (("custom_decoder", 8), ("num_decoder_layers", 3))
+#: What copies the layer that it is given, and the name of that argument, the first.
+COPIERS = {
+    **{f"{module}.TransformerDecoder": "decoder_layer" for module in ("torch.nn", *_MODULES)},
+    "torch.nn.modules.transformer._get_clones": "module",
+    "copy.deepcopy": "x",
+}
+
 LAYERS = (
     _torch("TransformerEncoderLayer", 4, _ENCODER),
     _torch("TransformerDecoderLayer", 4),

@@ -15,7 +15,8 @@ of width 64 by 1.5e-4, where other activations agree to 5e-7 (measured with torc
 ## Fix safety
 The fix hands over `partial(F.gelu, approximate="tanh")`, which torch does not mistake for erf: it computes what
 training does, on the ordinary path, which is slower in eval. Outputs in eval change by the error that it mends; those
-in training do not. A `partial` is no module, so hooks and `named_modules()` do not see it: `fix` applies it only with
+in training do not. None is offered for an `nn.Transformer` whose decoder computes ReLU: GEL034 writes the same and says
+what changes there. A `partial` is no module, so hooks and `named_modules()` do not see it: `fix` applies it only with
 `--unsafe-fixes`. If the weights were trained elsewhere with the erf GELU, write `nn.GELU(approximate="none")`
 instead.
 """
@@ -58,7 +59,9 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
             f"training computes tanh, up to {size:.2e} away".replace("e-0", "e-")
         )
         data = (("flavour", held.flavour), ("framework", "torch"), ("symbol", held.symbol or None))
-        fix = _fix(file, held, size) if project.policy in ("", "tanh") else None  # else GEL002 writes the policy's
+        # What GEL002 writes for a policy comes first; where a decoder computes ReLU, GEL034 writes the same text, and
+        # says that it changes more.
+        fix = _fix(file, held, size) if project.policy in ("", "tanh") and not held.copied else None
         yield Finding("GEL030", file.path, held.span, message, "warning", fix, data, statement=held.statement)
 
 

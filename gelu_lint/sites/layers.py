@@ -6,19 +6,22 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from gelu_lint.facts.layers import COPIERS, COPIES_ITS_OWN, FORGETS, SPARES
 from gelu_lint.facts.record import Layer
 from gelu_lint.facts.table import find_layer, layers
 from gelu_lint.model import Held, Site, Use, Value
 from gelu_lint.sites.context import Around, Guards, quote, symbol, tested
+from gelu_lint.sites.copies import Copies, decodes
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.objects import Arguments, Given, Handed, Objects
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
-from gelu_lint.tree.nodes import Assign, Attribute, Call, ClassDef, CSTNode, IfExp
+from gelu_lint.tree.nodes import Assign, Attribute, Call, ClassDef, CSTNode, IfExp, Name
 from gelu_lint.tree.walk import Moment, Walk
 
 _ROOTS = ("torch", "keras", "tensorflow", "tf_keras", "keras_hub", "keras_nlp")
 _FORWARD = frozenset(("forward", "__call__", "call"))
+_MODULE = frozenset(("torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"))
 
 
 class _Named(NamedTuple):
@@ -37,6 +40,9 @@ class _Kept(NamedTuple):
     handed: Handed
     decides: tuple[tuple[str, Value], ...]
     around: Around
+    made: CSTNode
+    typed: ClassDef | None
+    spared: bool
 
 
 class Layers:
@@ -45,10 +51,12 @@ class Layers:
     def __init__(self, walk: Walk, names: Names) -> None:
         self._walk, self._names = walk, names
         self._objects = Objects(names)
+        self._copies = Copies(names, self._objects)
         self._guards = Guards()
         self._named: list[_Named] = []
         self._kept: list[_Kept] = []
         self._switched: list[tuple[CSTNode, str]] = []
+        self._symbols: dict[int, str] = {}
 
     @staticmethod
     def concerns(text: str) -> bool:
@@ -57,11 +65,11 @@ class Layers:
 
     @cached_property
     def _last(self) -> set[str]:
-        """Last names that may mean a layer: those of layers, and what some scope binds to one."""
+        """Last names that may mean a layer or what copies one: theirs, and what some scope binds to one."""
         imported = self._names.imported()
         if not any(name.split(".")[0] in _ROOTS for name in imported):
             return set()
-        found = {name.rpartition(".")[2] for name in layers()}
+        found = {name.rpartition(".")[2] for name in (*layers(), *COPIERS)}
         standing: dict[str, list[str]] = {}
         for scope in self._names.scopes.values():
             for name, bindings in scope.bindings.items():
@@ -77,6 +85,10 @@ class Layers:
                     found.add(name)
                     waiting.append(name)
         return found
+
+    def visit_ClassDef(self, node: ClassDef) -> None:
+        around = symbol(self._walk.path)
+        self._symbols[id(node)] = f"{around}.{node.name.value}" if around else node.name.value
 
     def visit_Call(self, node: Call) -> None:
         last = last_name(node.func)
@@ -107,8 +119,9 @@ class Layers:
         own = self._objects.arguments(node, moment)
         row = self._row(node.func)
         if row is not None:
-            self._look(row, node.func, own)
+            self._look(row, node.func, own, node)
             return
+        self._copies.see(node, node.func, moment)
         # layer = partial(nn.TransformerEncoderLayer, batch_first=True); layer(64, 8, activation=…)
         made, when = self._objects.origin(node.func, moment)
         if not isinstance(made, Call) or not made.args or self._names.resolve(made.func, when) != {"functools.partial"}:
@@ -122,14 +135,14 @@ class Layers:
         merged = Arguments((*before.positional, *own.positional), known | own.named, before.sure and own.sure)
         new = {key for key, _ in row.options} | {key for key, _, _ in row.decides if key != "nhead"}
         if own.positional or new & own.named.keys():
-            self._look(row, node.func, merged)
+            self._look(row, node.func, merged, node)
 
     def _partial(self, node: Call) -> None:
         """``partial(nn.TransformerEncoderLayer, …)``."""
         moment, first = self._walk.moment, node.args[0].value
         row = self._row(first) if self._names.resolve(node.func, moment) == {"functools.partial"} else None
         if row is not None:
-            self._look(row, first, self._objects.arguments(node, moment, 1))
+            self._look(row, first, self._objects.arguments(node, moment, 1), node)
 
     def _base(self, node: Call) -> None:
         """``super().__init__(…)`` in a subclass, or ``Base.__init__(self, …)``."""
@@ -147,12 +160,15 @@ class Layers:
         else:
             return
         row = self._row(base)
-        if row is not None:
+        if row is None:
+            self._copies.see(node, base, self._walk.moment, skip)
+        else:
             own = bool(self._names.behaviour(owner) & _FORWARD)
-            self._look(row, node.func, self._objects.arguments(node, self._walk.moment, skip), own)
+            self._look(row, node.func, self._objects.arguments(node, self._walk.moment, skip), owner, own)
 
-    def _look(self, row: Layer, func: CSTNode, arguments: Arguments, own: bool = False) -> None:
-        """What a layer is given for its activations. ``own``: the class around computes in its own way."""
+    def _look(self, row: Layer, func: CSTNode, arguments: Arguments, made: CSTNode, own: bool = False) -> None:
+        """What a layer is given for its activations. ``made``: the call or class that it is of; ``own``: the class
+        around computes in its own way."""
         around = self._guards.around(self._walk, func)
         for key, position in row.options:
             given = arguments.get(key, position)
@@ -161,9 +177,14 @@ class Layers:
             handed = self._objects.gelu(given.value, given.moment)
             if own:
                 continue
+            typed = None
+            if handed is None and row.name in (FORGETS, COPIES_ITS_OWN):
+                typed = self._module(given)
+                handed = Handed("module", None) if typed is not None else None
             if handed is not None:
                 decides = self._decides(row, arguments)
-                self._kept.append(_Kept(row, func, key, given, handed, decides, around))
+                spared = row.name == COPIES_ITS_OWN and self._spared(arguments)
+                self._kept.append(_Kept(row, func, key, given, handed, decides, around, made, typed, spared))
             elif handed is None and row.flavour and self._says(given.value, given.moment):
                 self._named.append(_Named(row, func, key, given.at, around))
 
@@ -172,6 +193,34 @@ class Layers:
         if isinstance(node, IfExp):
             return self._says(node.body, moment) or self._says(node.orelse, moment)
         return self._objects.text(node, moment) == "gelu"
+
+    def _module(self, given: Given) -> ClassDef | None:
+        """The class of this file, derived from nothing but a module, that an argument is an object of."""
+        node, moment = self._objects.origin(given.value, given.moment)
+        found = (
+            self._names.reaching(node.func, moment) if isinstance(node, Call) and isinstance(node.func, Name) else ()
+        )
+        owner = found[0].node if len(found) == 1 else None
+        if not isinstance(owner, ClassDef) or len(owner.bases) != 1:
+            return None
+        base = self._names.resolve(owner.bases[0].value, found[0].moment)
+        return owner if base and base <= _MODULE and "forward" in self._names.behaviour(owner) else None
+
+    def _spared(self, arguments: Arguments) -> bool:
+        """Whether a whole transformer may have no decoder of its own making."""
+        (decoder, position), (count, at) = SPARES
+        given = arguments.get(decoder, position)
+        custom = not arguments.sure if given is None else self._objects.value(given, None) is not None
+        return custom or self._objects.value(arguments.get(count, at), None) == 0
+
+    def _copied(self, kept: _Kept, draft: Draft) -> str:
+        """What copies a layer that forgets its activation, "" where nothing is seen to."""
+        if kept.handed.form != "module" or kept.given.at is kept.func:
+            return ""  # what a partial holds is told there
+        if kept.row.name == FORGETS:
+            return self._copies.of(kept.made, draft)
+        own = kept.row.name == COPIES_ITS_OWN and not kept.spared
+        return COPIES_ITS_OWN if own and decodes(kept.around.path, draft) else ""
 
     def _decides(self, row: Layer, arguments: Arguments) -> tuple[tuple[str, Value], ...]:
         found: list[tuple[str, Value]] = []
@@ -220,14 +269,16 @@ class Layers:
 
     def held(self, draft: Draft) -> Iterator[Held]:
         """The GELUs that layers are given as objects."""
-        for row, func, key, given, handed, decides, around in self._kept:
+        for kept in self._kept:
+            row, func, key, given, handed, decides, around, _, typed, _ = kept
+            own = self._symbols[id(typed)] if typed is not None else ""
             yield Held(
                 "layer",
                 row.name,
                 draft.text(func),
                 key,
                 handed.form,
-                handed.row.name if handed.row is not None else "",
+                handed.row.name if handed.row is not None else own,
                 handed.flavour(self._names, draft),
                 decides,
                 any(isinstance(a, ClassDef) and a.bases for a in around.path),
@@ -239,6 +290,7 @@ class Layers:
                 around.guard,
                 draft.statement(given.at),
                 quote(around.path, draft.quote),
+                self._copied(kept, draft),
             )
 
     def uses(self, draft: Draft) -> Iterator[Use]:
