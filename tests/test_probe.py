@@ -776,7 +776,7 @@ def test_activations_of_torch_that_are_no_flavour_are_listed() -> None:
     model = nn.Sequential(nn.Linear(8, 8), nn.Hardswish(), nn.ReLU6(), nn.Dropout())
     for report in (probe(model, X), probe(model)):
         assert flavours(report) == {"1": "unknown", "2": "unknown"} and not report.problems
-        assert "something else" in report.text()
+        assert "no known GELU" in report.text()
 
 
 # Reports and the command

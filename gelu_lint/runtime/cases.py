@@ -14,7 +14,8 @@ from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.runtime.depth import Depth, depth_flow
 from gelu_lint.runtime.exact import NAMES
 from gelu_lint.runtime.factory import Built, FactoryError, load
-from gelu_lint.runtime.gradient_flow import Flow, Row, described, gradient_flow
+from gelu_lint.runtime.gradient_flow import Flow, Row, gradient_flow
+from gelu_lint.runtime.phrases import phrase
 from gelu_lint.runtime.probe import Activation, ProbeError, probe
 from gelu_lint.runtime.runs import Run
 from gelu_lint.runtime.subject import NotElementwise
@@ -69,7 +70,7 @@ def is_gelu(activation: Activation) -> bool:
 def _flow(model: nn.Module, activation: Activation, dtype: torch.dtype) -> Flow:
     identity = activation.identity
     if activation.spelling == "fast path":  # no gradient goes through it
-        row = Row("function", "", activation.claimed, described(identity), not activation.problem)
+        row = Row("function", "", activation.claimed, phrase(identity), not activation.problem)
         return Flow((row,), identity, activation.claimed, _where(activation), Run([], [], [], "", False))
     right = not activation.problem and identity.flavour in NAMES
     expected = identity.flavour if right else activation.claimed if activation.claimed in NAMES else None

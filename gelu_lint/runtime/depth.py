@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gelu_lint.runtime.gradient_flow import table
+from gelu_lint.reports.text import aligned
 from gelu_lint.runtime.untouched import untouched
 
 #: How many times as large the gradient may be at one layer as at another of its kind. Measured at initialisation: BERT,
@@ -53,7 +53,8 @@ class Depth(NamedTuple):
         weights = ("frozen" if layer.weights is None else f"{layer.weights:.3g}" for layer in self.layers)
         named = ((layer.path or "(model)", layer.kind, f"{layer.signal:.3g}") for layer in self.layers)
         head = ("layer", "class", "gradient there", "of its weights")
-        return table(head, [(*row, norm) for row, norm in zip(named, weights, strict=True)])
+        rows = ((*row, norm) for row, norm in zip(named, weights, strict=True))
+        return "\n".join(aligned([head, *rows]))
 
     def message(self) -> str:
         """What is wrong, then the table."""

@@ -16,7 +16,10 @@ from gelu_lint.handwritten import distance, label, off
 from gelu_lint.numerics.evaluate import CORE, GRID
 from gelu_lint.numerics.flavours import FLAVOURS, Function
 from gelu_lint.numerics.match import Identity
-from gelu_lint.runtime.exact import functions, named
+from gelu_lint.reports.text import aligned
+from gelu_lint.runtime.exact import named
+from gelu_lint.runtime.identities import functions
+from gelu_lint.runtime.phrases import phrase
 from gelu_lint.runtime.recognise import recognise
 from gelu_lint.runtime.runs import Activation, Run, gradcheck, home, run, sweep
 
@@ -85,7 +88,8 @@ class Flow(NamedTuple):
 
     def table(self) -> str:
         """The rows as text: ✔ right, ✘ wrong, – a note."""
-        return table(("", "what", "at", "wanted", "got"), [(_MARKS[row.ok], *row[:4]) for row in self.rows])
+        rows = ((_MARKS[row.ok], *row[:4]) for row in self.rows)
+        return "\n".join(aligned([("", "what", "at", "wanted", "got"), *rows]))
 
     def message(self) -> str:
         """What is wrong, then the table."""
@@ -107,13 +111,6 @@ class Flow(NamedTuple):
         except NoMatplotlib:
             return False
         return True
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows as text in columns."""
-    lines = [head, *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def gradient_flow(
@@ -189,12 +186,13 @@ def _compared(
     values = _Column("value", found.points, found.values, value, value_tolerance)
     slopes = _Column("slope", found.points, found.slopes, slope, slope_tolerance)
     right = identity.flavour in allowed
-    words = described(identity)
+    words = phrase(identity)
     rows = [Row("function", "", " or ".join(map(label, allowed)), words, right)]
     why = []
     if not right:
         asked = "the GELU" if len(allowed) > 1 else label(allowed[0])
-        why.append(f"computes {words}, not {asked}: {_apart(identity, wanted, values)}")
+        what = f"{words} ({identity.why})" if identity.flavour in ("near", "unknown") and identity.why else words
+        why.append(f"computes {what}, not {asked}: {_apart(identity, wanted, values)}")
     if found.fault:
         rows.append(Row("gradient", "", "one", found.fault, False))
         why.append(f"no gradient gets through: {found.fault}")
@@ -206,28 +204,6 @@ def _compared(
     if right and not values.worst().ok:
         why.append(f"computes {words}, but not to {value_tolerance:g} in {_name(dtype)}: {values.gap()}")
     return rows, why
-
-
-# Words
-
-
-def described(identity: Identity) -> str:
-    """A function in words that follow "computes"."""
-    flavour, parameter = identity.flavour, identity.parameter
-    nearest = label(identity.nearest or "erf")
-    if flavour == "near":
-        return f"nearly {nearest} ({identity.why})"
-    if flavour == "gelu_t":
-        return f"x·Φ(x/{parameter:.4g})"
-    if flavour == "sigmoid_k":
-        return f"x·σ({parameter:.5g}x)"
-    if flavour == "gate":
-        return f"the gate of {nearest} without its factor x"
-    if flavour == "squared":
-        return f"the square of {nearest}"
-    if flavour == "clipped":
-        return f"{nearest}, clipped at {parameter:g}"
-    return "another function" if flavour == "unknown" else label(flavour)
 
 
 def _apart(identity: Identity, wanted: str, values: _Column) -> str:

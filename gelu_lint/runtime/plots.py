@@ -34,8 +34,9 @@ from gelu_lint.runtime.canvas import (
     save,
     style,
 )
-from gelu_lint.runtime.identities import function_of, in_words
+from gelu_lint.runtime.identities import function_of
 from gelu_lint.runtime.peak import Peak, peak, peak_among
+from gelu_lint.runtime.phrases import explained
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,7 +141,7 @@ def against(
     old = FLAVOURS[wanted].slope if slope else FLAVOURS[wanted].value
     named = found if isinstance(found, (str, Identity)) else identity
     if named is not None:
-        title = title or in_words(named)
+        title = title or explained(Identity(named) if isinstance(named, str) else named)
     if isinstance(found, (str, Identity)):
         found = function_of(found, slope)
     if callable(found):

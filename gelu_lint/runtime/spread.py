@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gelu_lint.reports.text import aligned
 from gelu_lint.runtime.moments import Tally, gaussian, input_std
 
 #: The range of the release checklist. It is that of zero-mean input with a standard deviation of 0.541 to 1.181: a
@@ -63,9 +64,7 @@ def table(summary: Mapping[str, Mapping[str, float]]) -> str:
     rows = [["layer", *_COLUMNS]]
     for name, values in summary.items():
         rows.append([name, *(_short(values.get(key)) for key in _COLUMNS.values())])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(aligned(rows, numbers=True))
 
 
 def _short(value: float | None) -> str:
