@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _FILE = "gelu_models"  # what stands for a file in the ids of items
 _TEST = f"{_FILE}::test_gelu_gradient_flow"
-_NO_TORCH = "torch is not installed: `pip install 'gelu-lint[pytest]'` brings it"
 _NAMED = pytest.StashKey[list[str]]()
 _MODELS = pytest.StashKey[list[str]]()
 
@@ -70,7 +69,9 @@ def pytest_collection(session: pytest.Session) -> None:
     elif _source(config) == "ARGS" and any(map(os.path.isfile, others)):
         models = asked
     if models and importlib.util.find_spec("torch") is None:
-        raise pytest.UsageError(f"--gelu-model and gelu_models: {_NO_TORCH}")
+        from gelu_lint.runtime.faults import NO_TORCH
+
+        raise pytest.UsageError(f"--gelu-model and gelu_models: {NO_TORCH}")
     config.stash[_NAMED] = named if ours == named else []
     config.stash[_MODELS] = list(dict.fromkeys(models))
 
@@ -236,4 +237,6 @@ def gelu_monitor() -> Iterator[Callable[..., GeluMonitor]]:
 
 def _need_torch(fixture: str) -> None:
     if importlib.util.find_spec("torch") is None:
-        pytest.fail(f"the fixture {fixture}: {_NO_TORCH}", pytrace=False)
+        from gelu_lint.runtime.faults import NO_TORCH
+
+        pytest.fail(f"the fixture {fixture}: {NO_TORCH}", pytrace=False)

@@ -14,6 +14,7 @@ from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.runtime.depth import Depth, depth_flow
 from gelu_lint.runtime.exact import NAMES
 from gelu_lint.runtime.factory import Built, FactoryError, load
+from gelu_lint.runtime.faults import in_one_line
 from gelu_lint.runtime.gradient_flow import Flow, Row, gradient_flow
 from gelu_lint.runtime.phrases import phrase
 from gelu_lint.runtime.probe import Activation, ProbeError, probe
@@ -43,8 +44,7 @@ def cases(text: str) -> tuple[Case, ...]:
     except ProbeError as error:
         raise FactoryError(f"{text}: {error}") from error
     except Exception as error:
-        said = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise FactoryError(f"the model of {text} cannot be run on its inputs: {said}") from error
+        raise FactoryError(f"the model of {text} cannot be run on its inputs: {in_one_line(error)}") from error
     found = [activation for activation in report.activations if is_gelu(activation)]
     if not found:
         hint = "" if built.has_inputs else "; give inputs, too, to see those that are no modules"

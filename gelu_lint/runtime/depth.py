@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -81,8 +80,7 @@ def depth_flow(model: nn.Module, *args: Any, **kwargs: Any) -> Depth:
         if any(True for _ in part.parameters(recurse=False))
     ]
     try:
-        with torch.inference_mode(False), torch.enable_grad(), untouched(model), _gradients_kept(model):
-            torch.manual_seed(0)
+        with torch.inference_mode(False), torch.enable_grad(), untouched(model):
             model.train()
             outputs = list(_floating(model(*args, **kwargs)))
             if not outputs:
@@ -125,18 +123,6 @@ def _floating(output: Any) -> Iterator[Tensor]:
     elif isinstance(output, (list, tuple, Mapping)):
         for part in output.values() if isinstance(output, Mapping) else output:
             yield from _floating(part)
-
-
-@contextmanager
-def _gradients_kept(model: nn.Module) -> Iterator[None]:
-    gradients = [(parameter, parameter.grad) for parameter in model.parameters()]
-    try:
-        for parameter, _ in gradients:
-            parameter.grad = None
-        yield
-    finally:
-        for parameter, gradient in gradients:
-            parameter.grad = gradient
 
 
 def _layers(model: nn.Module, signals: Mapping[nn.Module, Signal]) -> Iterator[Layer]:

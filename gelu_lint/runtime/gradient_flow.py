@@ -21,7 +21,8 @@ from gelu_lint.runtime.exact import named
 from gelu_lint.runtime.identities import functions
 from gelu_lint.runtime.phrases import phrase
 from gelu_lint.runtime.recognise import recognise
-from gelu_lint.runtime.runs import Activation, Run, gradcheck, home, run, sweep
+from gelu_lint.runtime.runs import Activation, Run, gradcheck, run, sweep
+from gelu_lint.runtime.subject import home
 
 #: What is right where nothing is expected.
 ANY = ("erf", "tanh")

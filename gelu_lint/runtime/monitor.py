@@ -14,10 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from gelu_lint.runtime.eager import Eager, in_compiled
 from gelu_lint.runtime.measure import measure, read_all, refusal
 from gelu_lint.runtime.moments import Tally, tally
 from gelu_lint.runtime.spread import BOUNDS, count_bad, explain, table
-from gelu_lint.runtime.watch import Eager, Hook, Watch, in_backward, in_compiled, names, under_way, unwrapped
+from gelu_lint.runtime.watch import Hook, Watch, in_backward, names, under_way, unwrapped
 
 #: Called with the number of a step and its values by "<layer>/<what>".
 Sink = Callable[[int, Mapping[str, float]], object]

@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from gelu_lint.numerics.flavours import QUICK_SLOPE, SQRT_2_OVER_PI, SQRT_HALF, TANH_CUBIC
-from gelu_lint.runtime.operations import OPERATIONS
+from gelu_lint.runtime.operations import OPERATIONS, bare
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _CALLS = {nn.Module._call_impl.__code__, nn.Module.__call__.__code__}
@@ -121,12 +121,6 @@ class Fused(NamedTuple):
     device: torch.device
     dtype: torch.dtype
     place: Place | None
-
-
-def bare(op: Any) -> str:
-    """The name of an operation without its overload and the underscore of its in-place form."""
-    name: str = op._schema.name.partition("::")[2]
-    return name.rstrip("_") if not name.startswith("_") or name.endswith("_") else name
 
 
 class Record:

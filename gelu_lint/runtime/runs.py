@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gelu_lint.numerics.flavours import QUICK_SLOPE
+from gelu_lint.runtime.faults import first_line, in_one_line
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -37,14 +38,6 @@ class Run(NamedTuple):
     slopes: list[float]
     fault: str
     overwrites: bool
-
-
-def home(function: Activation) -> torch.device:
-    """Where a module has its parameters or buffers, else the CPU."""
-    if isinstance(function, nn.Module):
-        for tensor in (*function.parameters(), *function.buffers()):
-            return tensor.device
-    return torch.device("cpu")
 
 
 def cast(function: Activation, dtype: torch.dtype, device: torch.device) -> Activation:
@@ -80,12 +73,8 @@ def _slopes(result: Tensor, leaf: Tensor) -> tuple[Tensor | None, str]:
     try:
         (slopes,) = torch.autograd.grad(result, leaf, torch.ones_like(result), allow_unused=True)
     except RuntimeError as error:
-        return None, f"backward raises {type(error).__name__}: {_first(error)}"
+        return None, f"backward raises {in_one_line(error).rstrip(',')}"
     return slopes, "" if slopes is not None else "the result does not depend on the input"
-
-
-def _first(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [""])[0].rstrip(",")
 
 
 def gradcheck(function: Activation, device: torch.device) -> tuple[int, str, bool]:
@@ -98,7 +87,7 @@ def gradcheck(function: Activation, device: torch.device) -> tuple[int, str, boo
                 lambda x: function(x.clone()), (x,), eps=step, atol=tolerance, check_undefined_grad=False
             )
         except RuntimeError as error:  # GradcheckError is one
-            fault = fault or _first(error)
+            fault = fault or first_line(error).rstrip(",")
         else:
             return len(_CHECKED), "passes" if not fault else f"passes with steps of {step:g}", True
     return len(_CHECKED), fault, False
@@ -124,7 +113,7 @@ def sweep(function: Activation, dtype: torch.dtype, device: torch.device, flavou
     try:
         bad = _unsound(cast(function, dtype, device), points)
     except Exception as error:
-        return len(points), f"cannot be run: {type(error).__name__}: {_first(error)}", None
+        return len(points), f"cannot be run: {in_one_line(error).rstrip(',')}", None
     if not bad.any():
         return len(points), "finite", True
     name, built_in = _BUILT_INS.get(flavour, _BUILT_INS["erf"])
