@@ -772,6 +772,19 @@ def test_models_that_differentiate_in_their_forward() -> None:
         assert flavours(probe(Block(nn.GELU()), X)) == {"act": "erf"}
 
 
+def test_gradients_that_a_forward_makes_are_taken_back() -> None:
+    class Learner(Block):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = super().forward(x)
+            y.sum().backward()
+            return y
+
+    model = Learner(nn.GELU())
+    model.fc1.weight.grad = kept = torch.full_like(model.fc1.weight, 7.0)
+    assert flavours(probe(model, X)) == {"act": "erf"}
+    assert model.fc1.weight.grad is kept and bool((kept == 7).all()) and model.fc1.bias.grad is None
+
+
 def test_activations_of_torch_that_are_no_flavour_are_listed() -> None:
     model = nn.Sequential(nn.Linear(8, 8), nn.Hardswish(), nn.ReLU6(), nn.Dropout())
     for report in (probe(model, X), probe(model)):

@@ -355,7 +355,8 @@ def test_a_module_that_cannot_be_copied_is_run_as_it_is():
     module.lock = threading.Lock()
     found = recognise(module)
     assert found.flavour == "gelu_t" and found.parameter == pytest.approx(1.25, rel=1e-6)
-    assert module.training and module.calls == 0 and module.tau.dtype == torch.float32
+    assert module.training and module.calls == 0 and module.tau.dtype == torch.float32 and not hasattr(module, "last")
+    assert recognise(module.forward).flavour == "gelu_t" and module.calls == 0 and not hasattr(module, "last")
 
 
 def softly(x):
@@ -383,6 +384,7 @@ class Noisy(nn.Module):
         (lambda x: 1 / 0, "ZeroDivisionError: division by zero"),
         (nn.PReLU(64), "RuntimeError"),
         (nn.PReLU(device="meta"), "is on the meta device"),
+        (nn.LazyBatchNorm1d(), "LazyBatchNorm1d cannot be run on a tensor of shape"),
         (nn.Dropout(0.01), "Dropout gives other values each time"),
         (Noisy(), "call .eval\\(\\) first"),
     ],

@@ -31,10 +31,10 @@ class Kept:
             for held in attributes.values()
             if type(held) in _HELD
         ]
-        self._tensors = {id(tensor): (tensor, _copy(tensor)) for tensor in model.buffers() if not tensor.is_meta}
+        buffers = (tensor for tensor in model.buffers() if not (tensor.is_meta or nn.parameter.is_lazy(tensor)))
+        self._tensors = {id(tensor): (tensor, _copy(tensor)) for tensor in buffers}
         self._shared: dict[int, list[torch.Tensor]] = {}
-        self._gradients = [(parameter, parameter.grad) for parameter in model.parameters()]
-        for parameter, _ in self._gradients:
+        for parameter in model.parameters():
             self._shared.setdefault(address(parameter), []).append(parameter)
 
     def before_write(self, tensor: torch.Tensor) -> None:
@@ -53,9 +53,6 @@ class Kept:
         for module, training in zip(self._modules, self._flags, strict=True):
             if module.training != training:
                 module.training = training
-        for parameter, gradient in self._gradients:
-            if parameter.grad is not gradient:
-                parameter.grad = gradient
         for tensor, before in self._tensors.values():
             with torch.inference_mode(tensor.is_inference()):
                 tensor.data.copy_(before)  # no new version: what was computed from it can still be differentiated
@@ -95,7 +92,7 @@ def untouched(model: nn.Module) -> Iterator[Kept]:
     Attributes of modules are put back one level deep: an object that a module holds, and that it changes itself when
     it is run, stays changed.
     """
-    kept = Kept(model)
+    kept, gradients = Kept(model), [(parameter, parameter.grad) for parameter in model.parameters()]
     ready = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     devices = list(range(torch.cuda.device_count())) if ready else []
     dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
@@ -105,10 +102,12 @@ def untouched(model: nn.Module) -> Iterator[Kept]:
             random.seed(0)
             if "numpy" in sys.modules:
                 sys.modules["numpy"].random.seed(0)
-            for parameter in model.parameters():
+            for parameter, _ in gradients:
                 parameter.grad = None  # else a backward pass would add to the tensor that is put back
             yield kept
     finally:
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(dtype)
         kept.restore()
+        for parameter, gradient in gradients:
+            parameter.grad = gradient
