@@ -428,7 +428,8 @@ def test_a_drive_is_no_part_of_an_id() -> None:
 
 def test_the_same_ids_in_every_worker(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\ngelu_models = nets:bad\n")
-    result = run(project.path, *PLUGIN, "-n", "2", "-q", "--dist", "loadscope")
+    quick = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")  # no picture, and fewer imports
+    result = run(project.path, *PLUGIN, *quick, "-n", "2", "-q", "--dist", "loadscope")
     assert "1 failed, 6 passed" in result.stdout and "SiLU" in result.stdout and "INTERNAL" not in result.stdout
     assert f"FAILED {TEST}[nets:bad::0.act]" in result.stdout
 

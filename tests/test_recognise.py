@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -259,6 +261,28 @@ def test_operations_are_followed(function):
 def test_scripts_are_followed():
     assert recognise(torch.jit.script(typo)).why == "0.44715 for 0.044715"
     assert recognise(torch.jit.script(nn.GELU("tanh"))).flavour == "tanh"
+
+
+def test_functions_that_are_compiled_inside_are_followed():
+    @torch.compile(backend="eager")
+    def inner(x):
+        return typo(x)
+
+    class Outer(nn.Module):
+        def forward(self, x):
+            return inner(x)
+
+    assert recognise(Outer()).why == recognise(typo).why == "0.44715 for 0.044715"
+
+
+def test_the_compiler_is_not_loaded_to_look():
+    code = (
+        "import sys, torch\nfrom gelu_lint.runtime import gradient_flow, probe, recognise\n"
+        "model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.GELU())\n"
+        "assert probe(model, torch.ones(1, 2)).activations and recognise(torch.relu) and gradient_flow(model[1]).ok\n"
+        "assert 'torch._dynamo' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")

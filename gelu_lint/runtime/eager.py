@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 #: The file whose frames stand between compiled code and what called it.
 COMPILER = os.path.join("_dynamo", "eval_frame.py")
@@ -58,6 +59,15 @@ class Eager:
         Eager._held -= 1
         if not Eager._held:
             Eager._stance.__exit__(None, None, None)
+
+
+class EagerMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """A mode for the inside of `eager`, where nothing is compiled: newer torches would hide its handler from the
+    compiler, and load that to do so, which takes longer than a probe."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:  # older torches do not ask
+        return False
 
 
 @contextmanager

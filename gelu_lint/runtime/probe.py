@@ -13,7 +13,6 @@ from torch.utils._pytree import tree_map
 from gelu_lint.numerics.match import Identity
 from gelu_lint.reports.text import plural
 from gelu_lint.runtime.drafts import Draft, Function, drafts, full_name, listable
-from gelu_lint.runtime.eager import eager
 from gelu_lint.runtime.faults import in_one_line
 from gelu_lint.runtime.fused import KERNELS
 from gelu_lint.runtime.judge import Verdict, judged
@@ -213,12 +212,12 @@ def _listed(paths: list[str]) -> str:
 
 def _record(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], kept: Kept) -> Record:
     try:
-        with torch.no_grad(), eager():
+        with torch.no_grad():
             return record(model, args, kwargs, fused=tuple(KERNELS), written=kept.before_write)
     except Exception as fault:
         if "grad" not in str(fault):
             raise
-    with torch.enable_grad(), eager():  # it differentiates something itself
+    with torch.enable_grad():  # it differentiates something itself
         return record(model, args, kwargs, fused=tuple(KERNELS), written=kept.before_write)
 
 

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from gelu_lint.numerics.flavours import QUICK_SLOPE, SQRT_2_OVER_PI, SQRT_HALF, TANH_CUBIC
+from gelu_lint.runtime.eager import EagerMode, eager
 from gelu_lint.runtime.operations import OPERATIONS, bare
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
@@ -132,7 +132,7 @@ class Record:
         self.places: list[Place] = []
 
 
-class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Recorder(EagerMode):
     def __init__(self, record: Record, fused: Sequence[str], written: Callable[[torch.Tensor], None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.record = record
@@ -374,6 +374,6 @@ def record(
     recorder = _Recorder(found, fused, written)
     for tensor in _tensors((*args, *kwargs.values())):
         recorder.follow(tensor)
-    with _calls_seen(recorder, model), recorder:
+    with _calls_seen(recorder, model), eager(), recorder:
         _run(model, args, kwargs)
     return found

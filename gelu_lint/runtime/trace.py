@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gelu_lint.numerics.ir import Expr, X, const, too_big
+from gelu_lint.runtime.eager import EagerMode, eager
 from gelu_lint.runtime.operations import OPERATIONS, Unknown, bare
 from gelu_lint.runtime.untouched import address
 
@@ -23,12 +23,12 @@ class Traced(NamedTuple):
 def trace(function: Callable[[torch.Tensor], Any], x: torch.Tensor) -> Traced:
     """Run ``function`` on x once, and tell the formula of what it returns. What it raises goes through."""
     recorder = _Recorder(x)
-    with recorder:
+    with eager(), recorder:
         result = function(x)
     return Traced(recorder.formula(result), recorder.epsilon)
 
 
-class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Recorder(EagerMode):
     """Follows what becomes of x. A formula belongs to a storage, so that views of it and changes in place share it."""
 
     def __init__(self, x: torch.Tensor) -> None:
