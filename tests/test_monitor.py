@@ -38,12 +38,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::gelu_lint.runtime.monitor.GeluS
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
+def no_mode_stays(one_thread: None) -> Iterator[None]:
     yield
-    torch.set_num_threads(before)
     assert _len_torch_function_stack() == 0
 
 

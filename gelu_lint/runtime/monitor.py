@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
 import warnings
@@ -14,10 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from gelu_lint.config import did_you_mean
 from gelu_lint.runtime.eager import Eager, in_compiled
 from gelu_lint.runtime.measure import measure, read_all, refusal
 from gelu_lint.runtime.moments import Tally, tally
-from gelu_lint.runtime.spread import BOUNDS, count_bad, explain, table
+from gelu_lint.runtime.spread import BOUNDS, count_bad, explain
+from gelu_lint.runtime.summary import table
 from gelu_lint.runtime.watch import Hook, Watch, in_backward, names, under_way, unwrapped
 
 #: Called with the number of a step and its values by "<layer>/<what>".
@@ -342,6 +343,5 @@ def _chooser(
     chosen = frozenset(modules)
     known = [name for name, _ in names(model)]
     for name in sorted(chosen.difference(known)):
-        near = difflib.get_close_matches(name, known, 1)
-        raise ValueError(f"the model has no module {name!r}{f'; did you mean {near[0]!r}?' if near else ''}")
+        raise ValueError(f"the model has no module {name!r}{did_you_mean(name, known)}")
     return lambda name, module: name in chosen
