@@ -1,4 +1,5 @@
-"""A model that is run and then is as it was: flags, attributes, buffers, parameters, state of the generators."""
+"""A model that is run and then is as it was: flags, attributes, buffers, parameters and their gradients, state of the
+generators."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ _HELD = (dict, OrderedDict, list, set, deque)
 
 
 class Kept:
-    """What is put back. Buffers are copied beforehand; parameters when something is about to write into them."""
+    """What is put back. Buffers are copied beforehand; parameters and gradients when something is about to write into
+    them."""
 
     def __init__(self, model: nn.Module) -> None:
         self._modules = list(model.modules())
@@ -33,11 +35,14 @@ class Kept:
         ]
         self._tensors = {id(tensor): (tensor, _copy(tensor)) for tensor in model.buffers() if not tensor.is_meta}
         self._shared: dict[int, list[torch.Tensor]] = {}
-        for parameter in model.parameters():
-            self._shared.setdefault(_address(parameter), []).append(parameter)
+        self._grads = [(parameter, parameter.grad) for parameter in model.parameters()]
+        for parameter, grad in self._grads:
+            for tensor in (parameter, grad):
+                if tensor is not None:
+                    self._shared.setdefault(_address(tensor), []).append(tensor)
 
     def before_write(self, tensor: torch.Tensor) -> None:
-        """Keep the parameters that share their memory with a tensor."""
+        """Keep the parameters, and their gradients, that share their memory with a tensor."""
         for parameter in self._shared.pop(_address(tensor), ()) if self._shared else ():
             self._tensors[id(parameter)] = parameter, _copy(parameter)
 
@@ -52,6 +57,9 @@ class Kept:
         for module, training in zip(self._modules, self._flags, strict=True):
             if module.training != training:
                 module.training = training
+        for parameter, grad in self._grads:
+            if parameter.grad is not grad:
+                parameter.grad = grad
         for tensor, before in self._tensors.values():
             with torch.inference_mode(tensor.is_inference()):
                 tensor.data.copy_(before)  # no new version: what was computed from it can still be differentiated
