@@ -195,9 +195,13 @@ def _made(found: Any, text: str) -> object:
             f"write a function that gives the {what} its arguments"
         )
     try:
-        return found()
+        made = found()
     except (Exception, SystemExit) as fault:
         _failed(f"{text} raised", fault)
+    if inspect.iscoroutine(made):
+        made.close()
+        raise FactoryError(f"{text} is asynchronous: a factory is a plain function")
+    return made
 
 
 def _needed(function: Callable[..., object]) -> list[str]:

@@ -173,23 +173,30 @@ def _moved(values: Any, model: nn.Module) -> Any:
 def _both(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], kept: Kept) -> tuple[Found, list[str]]:
     found: Found = {}
     notes: list[str] = []
-    faults: list[Exception] = []
+    faults: list[BaseException] = []
     finder = Finder()
     seen: set[int] = set()
+    elsewhere: set[int] = set()
     for mode in ("train", "eval"):
         _switch(model, mode == "train")
         try:
             run = _record(model, args, kwargs, kept)
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             faults.append(fault)
             notes.append(f"the model cannot be run in {mode} mode: {in_one_line(fault)}")
             continue
         finally:
             kept.restore()
         seen.update(id(place.module) for place in run.places)
+        elsewhere.update(run.elsewhere - seen)
         found[mode] = list(drafts(run, finder))
     if len(faults) == 2:
         raise ProbeError(f"the model cannot be run on these inputs: {in_one_line(faults[-1])}") from faults[-1]
+    hidden = [name for name, module in model.named_modules() if id(module) in elsewhere]
+    if hidden:
+        what = plural(len(hidden), "module")
+        notes.append(f"{what} ran in another thread, where operations are not seen: {_listed(hidden)}")
+    seen |= elsewhere
     idle = [name for name, module in model.named_modules() if id(module) not in seen and _is_activation(module)]
     if idle:
         notes.append(f"{plural(len(idle), 'activation module')} never ran on these inputs: {_listed(idle)}")

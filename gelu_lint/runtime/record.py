@@ -10,8 +10,10 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
+from itertools import islice
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -27,6 +29,7 @@ from gelu_lint.runtime.operations import OPERATIONS, bare
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _CALLS = {nn.Module._call_impl.__code__, nn.Module.__call__.__code__}
 _HERE = __file__
+_MOST = 1000  # items that are asked of a generator
 
 #: Operations whose result is their argument, as far as values go.
 _SAME = frozenset(("clone", "alias", "detach", "lift_fresh", "contiguous", "lift"))
@@ -93,9 +96,10 @@ class Place:
 
 class Node:
     """One tensor. ``op`` is None where it is no function of one other tensor's elements; else ``base`` is what it is
-    a function of, over all steps, and ``args`` and ``kwargs`` are nodes and numbers."""
+    a function of, over all steps, and ``args`` and ``kwargs`` are nodes and numbers. A product of different tensors
+    has its ``factors``, and ``part`` is the product of those that are functions of one tensor."""
 
-    __slots__ = ("args", "base", "calls", "kwargs", "number", "op", "place", "users")
+    __slots__ = ("args", "base", "calls", "factors", "kwargs", "number", "op", "part", "place", "users")
 
     def __init__(self, number: int, place: Place | None, calls: tuple[Call, ...]) -> None:
         self.number, self.place, self.calls = number, place, calls
@@ -103,6 +107,8 @@ class Node:
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}
         self.base: Node = self
+        self.factors: tuple[Any, ...] = ()
+        self.part: Node | None = None
         self.users: list[tuple[Node | None, Place | None, tuple[Call, ...]]] = []
 
     @property
@@ -130,6 +136,7 @@ class Record:
         self.nodes: list[Node] = []
         self.fused: list[Fused] = []
         self.places: list[Place] = []
+        self.elsewhere: set[int] = set()  # modules, by identity, that were called in other threads
 
 
 class _Recorder(EagerMode):
@@ -150,15 +157,19 @@ class _Recorder(EagerMode):
         changed = _changed(func, args, kwargs) if func._schema.is_mutable else []
         for tensor in changed:
             self._written(tensor)
+        if name == "gelu" and not isinstance(self._look(args[0]), Node):
+            self.follow(args[0])  # a parameter with one element
         if name in self._fused:
             first, *_ = _tensors(args)
             plain = tuple(None if isinstance(value, torch.Tensor) else value for value in args)
             self.record.fused.append(Fused(name, func, plain, kwargs, first.device, first.dtype, self.place))
-        given = {id(t): self._look(t) for t in _tensors((*args, *kwargs.values()))}
+        outs = _outs(func)  # what it overwrites is no input
+        asked = {key: value for key, value in kwargs.items() if key not in outs}
+        given = {id(t): self._look(t) for t in _tensors((*args, *asked.values()))}
         result = func(*args, **kwargs)
         results = [*_tensors((result,)), *(tensor for tensor in changed if tensor is not result)]
         if results:
-            self._bind(func, name, args, kwargs, given, results)
+            self._bind(func, name, args, asked, given, results)
         return result
 
     def _bind(
@@ -175,7 +186,8 @@ class _Recorder(EagerMode):
         known: Any = None
         if not nodes:
             if len(results) == 1 and not _random(func) and name != "empty":
-                known = _number(out) if out.numel() == 1 or name in _FILLED or name in _VIEWS else None
+                even = name in _FILLED or name in _VIEWS or (values and name in ELEMENTWISE)
+                known = _number(out) if out.numel() == 1 or even else None
         elif len(results) == 1 and (name in _SAME or (name == "_to_copy" and out.dtype.is_floating_point)):
             known = nodes[0]
         elif name == "copy" and len(args) > 1 and isinstance(args[1], torch.Tensor) and args[0].shape == args[1].shape:
@@ -200,10 +212,44 @@ class _Recorder(EagerMode):
             held = (*node.args, *node.kwargs.values())
             if node.op is None or any(isinstance(value, torch.Tensor) for value in held):
                 node.op, node.base, node.args, node.kwargs = None, node, (), {}
+        if name in ("mul", "div") and len(results) == 1:
+            self._multiplied(node, name, [_operand(value, given) for value in args[:2]])
         self._used(nodes, node if node.op is not None else None, calls)
         self._known[out] = node
         for other in results[1:]:
             self._known[other] = self._new(calls)
+
+    def _multiplied(self, node: Node, name: str, operands: list[Any]) -> None:
+        """Note the factors of a product. In ``u * g * Φ(g)`` no tensor is the GELU of g, but two factors are."""
+        first, second = operands
+        if name == "div":
+            if isinstance(second, Node) or not second:
+                return
+            second = 1 / second
+        elif not isinstance(first, Node):
+            first, second = second, first
+        mine, others = _factors(first), _factors(second)
+        if isinstance(second, Node):
+            if node.op is not None:
+                return
+            node.factors = (*mine, *others)
+            shared = {id(f.base): f.base for f in mine if isinstance(f, Node)}
+            base = next((shared[id(f.base)] for f in others if isinstance(f, Node) and id(f.base) in shared), None)
+            if base is not None:
+                parts = [f for f in node.factors if isinstance(f, Node) and f.base is base]
+                numbers = [n for f in node.factors if f not in parts for n in _numbers(f)]
+                # Other numbers may be meant for another factor: what is a GELU without them is found as that.
+                numbers.sort(key=lambda number: number != 0.5)
+                node.part = reduce(self._times, (*parts[1:], *numbers), parts[0])
+        elif first.factors:
+            node.factors = (*mine, second)
+            node.part = self._times(first.part, second) if first.part is not None else None
+
+    def _times(self, a: Node, b: Any) -> Node:
+        node = self._new(self._stack())
+        node.op, node.base, node.args = torch.ops.aten.mul.Tensor, a.base, (a, b)
+        self._used([value for value in (a, b) if isinstance(value, Node)], node, node.calls)
+        return node
 
     def _used(self, nodes: list[Node], user: Node | None, calls: tuple[Call, ...]) -> None:
         for node in nodes:
@@ -248,20 +294,52 @@ class _Recorder(EagerMode):
         return tuple(reversed(found))
 
 
-def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return model(*args, **kwargs)
+def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    result = model(*args, **kwargs)
+    if isinstance(result, Generator):  # its work is done when it is asked
+        for _ in islice(result, _MOST):
+            pass
+        result.close()
 
 
 _STARTS = {_run.__code__}
 
 
 def _plain(func: Any) -> Any:
-    """The operation that gives a new tensor instead of changing its first argument; None where there is none."""
+    """The operation that gives a new tensor instead of changing one; None where there is none."""
     if not func._schema.is_mutable:
         return func
     packet = getattr(torch.ops.aten, bare(func), None)
-    overload = func._schema.overload_name or "default"
-    return getattr(packet, overload, None) if packet is not None else None
+    overload = func._schema.overload_name
+    if _outs(func):
+        overload = overload.removesuffix("out").removesuffix("_")
+        plain = getattr(packet, "default", None)
+        if not overload and (plain is None or not isinstance(plain._schema.arguments[0].type, torch.TensorType)):
+            overload = "Tensor"  # of add, mul and so on the default is one of numbers
+    return getattr(packet, overload or "default", None) if packet is not None else None
+
+
+def _outs(func: Any) -> tuple[str, ...]:
+    """The names of the arguments that an operation writes its results into, ``out`` for most."""
+    if not func._schema.is_mutable:
+        return ()
+    return tuple(argument.name for argument in func._schema.arguments if argument.is_out)
+
+
+def _numbers(factor: Any) -> Iterator[float]:
+    """The numbers that a factor is, or has been multiplied by last."""
+    while isinstance(factor, Node) and factor.name in ("mul", "div"):
+        first, second = factor.args
+        if isinstance(second, Node) and (factor.name == "div" or isinstance(first, Node)):
+            return
+        yield from _numbers(first if isinstance(second, Node) else 1 / second if factor.name == "div" else second)
+        factor = second if isinstance(second, Node) else first
+    if isinstance(factor, (int, float)):
+        yield factor
+
+
+def _factors(value: Any) -> tuple[Any, ...]:
+    return (value.factors or (value,)) if isinstance(value, Node) else (value,)
 
 
 def _operand(value: Any, given: dict[int, Any]) -> Any:
@@ -340,6 +418,8 @@ def _calls_seen(recorder: _Recorder, model: nn.Module) -> Iterator[None]:
         if threading.get_ident() == thread:
             recorder.place = Place(module, paths.of(module, recorder.place), recorder.place)
             recorder.record.places.append(recorder.place)
+        else:
+            recorder.record.elsewhere.add(id(module))
 
     def leave(module: nn.Module, args: Any, result: Any) -> None:
         if threading.get_ident() != thread or recorder.place is None:
