@@ -189,7 +189,8 @@ class GeluMonitor:
         """`summary` over all processes of ``group`` (of torch.distributed; None: all), the same on each.
 
         Moments are merged exactly, not averaged; a layer that one process alone has seen is there, too. This is a
-        collective: call it on every process or on none. Nothing is sent otherwise, and sinks get what their own
+        collective: call it once on every process, whatever number of steps each has taken. One that calls it alone
+        waits until the timeout of the group, which raises. Nothing is sent otherwise, and sinks get what their own
         process saw. Without a process group it is `summary`.
         """
         if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
