@@ -41,7 +41,7 @@ def cases(text: str) -> tuple[Case, ...]:
         report = probe(built.model, *built.args, **built.kwargs)
     except ProbeError as error:
         raise FactoryError(f"{text}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {error}".splitlines()[0]
         raise FactoryError(f"the model of {text} cannot be run on its inputs: {said}") from error
     found = [activation for activation in report.activations if is_gelu(activation)]
