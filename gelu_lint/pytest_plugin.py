@@ -134,10 +134,20 @@ class Case(pytest.Item):
     def __init__(self, *, run: Callable[[], Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._run_case = run
+        # What functions have and plugins ask every item for
+        self.obj = self.function = run
+        self.originalname, self.cls, self.instance, self.module = "test_gelu_gradient_flow", None, None, None
+        self.fixturenames: list[str] = []
+        self.funcargs: dict[str, Any] = {}
         self.add_marker("gelu")
 
     def runtest(self) -> None:
-        found = self._run_case()
+        from gelu_lint.runtime.depth import NotTrainable
+
+        try:
+            found = self._run_case()
+        except NotTrainable as reason:
+            pytest.skip(str(reason))
         if found is None:
             pytest.skip("the factory gives no inputs to run the model on")
         if not found.ok:

@@ -20,6 +20,8 @@ PLUGIN = ("-p", "gelu_lint.pytest_plugin")
 TEST = "gelu_models::test_gelu_gradient_flow"
 
 NETS = """
+import warnings
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -74,6 +76,29 @@ def deep():
 
 def still():
     return nn.Sequential(nn.GELU())
+
+
+def frozen():
+    return Block(nn.GELU()).requires_grad_(False), torch.randn(3, 4)
+
+
+class Noisy(nn.Linear):
+    def forward(self, x):
+        warnings.warn("of its own")
+        return F.gelu(super().forward(x))
+
+
+def noisy():
+    return Noisy(4, 4), torch.randn(3, 4)
+
+
+class Leaving(nn.Linear):
+    def forward(self, x):
+        raise SystemExit(4)
+
+
+def leaving():
+    return Leaving(4, 4), torch.randn(3, 4)
 
 
 def plain():
@@ -275,10 +300,12 @@ def test_what_is_wrong_fails_with_its_path(project: pytest.Pytester) -> None:
         ("words", {"passed": 3}, []),
         ("deep", {"passed": 1, "failed": 1}, ["the gradient vanishes on its way to the input: *", "layer *class *"]),
         ("still", {"passed": 1, "skipped": 1}, ["*SKIPPED*the factory gives no inputs to run the model on"]),
+        ("frozen", {"passed": 2, "skipped": 1}, ["*SKIPPED*no parameter of the model requires a gradient"]),
+        ("noisy", {"passed": 2}, []),
     ],
 )
 def test_kinds_of_models(project: pytest.Pytester, factory: str, outcomes: dict[str, int], said: list[str]) -> None:
-    result = project.runpytest_inprocess(*PLUGIN, "-rs", "--gelu-model", f"nets:{factory}", "gelu_models")
+    result = project.runpytest_inprocess(*PLUGIN, "-rs", "-Werror", "--gelu-model", f"nets:{factory}", "gelu_models")
     result.assert_outcomes(**outcomes)
     result.stdout.fnmatch_lines(said)
 
@@ -290,6 +317,7 @@ def test_kinds_of_models(project: pytest.Pytester, factory: str, outcomes: dict[
         ("nets:goof", "nets has no 'goof' (did you mean 'good'?)"),
         ("nats:good", "no module 'nats' (did you mean 'nets'?)*"),
         ("nets", "'nets' names no factory: *"),
+        ("nets:leaving", "the model of nets:leaving cannot be run on its inputs: SystemExit: 4"),
         ("nets:plain", "no GELU is computed in the model of nets:plain"),
         ("nets:picky", "*shapes cannot be multiplied*"),
     ],
@@ -356,6 +384,21 @@ def test_options_of_pytest(
         result.assert_outcomes(**outcomes)
 
 
+def test_plugins_that_take_every_item_for_a_function(project: pytest.Pytester) -> None:
+    """A condition in a string is evaluated with the globals of item.obj."""
+    project.makeconftest(
+        "import inspect\n\nimport pytest\n\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n"
+        "        inspect.iscoroutinefunction(item.function), inspect.getdoc(item.obj), item.cls, item.module\n"
+        "        assert 'db' not in item.fixturenames and item.originalname and item.fspath and item.location\n"
+        "        item.instance, item.funcargs, item.keywords, item.user_properties\n\n\n"
+        "@pytest.fixture(autouse=True)\ndef always(request):\n    request.function\n\n\n"
+        "def pytest_itemcollected(item):\n    item.add_marker(pytest.mark.skipif('os is None', reason='no'))\n"
+    )
+    arguments = ("--gelu-model", "nets:bad", "--setup-show", "-rA", "--junitxml", "junit.xml", "--doctest-modules")
+    project.runpytest_inprocess(*PLUGIN, *arguments, "tests").assert_outcomes(passed=6, failed=1)
+    assert "gelu_models" in project.path.joinpath("junit.xml").read_text(encoding="utf-8")
+
+
 def test_last_failed(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\ngelu_models = nets:bad\n")
     project.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=6, failed=1)
@@ -411,13 +454,15 @@ def test_variants_that_are_meant_are_not_taken_for_faults(project: pytest.Pytest
         variants="import torch\nfrom torch import nn\nfrom gelu_lint.runtime import GELUT, GELUClip, SparseGELU\n\n\n"
         "def build():\n    act = [GELUT(1.3), GELUClip(maximum=2.0), SparseGELU(), nn.SiLU(), nn.Sigmoid()]\n"
         "    return nn.Sequential(nn.Linear(4, 4), *act), torch.randn(1, 4)\n\n\n"
-        "def normed():\n    return nn.Sequential(nn.BatchNorm1d(4), nn.GELU()).eval(), torch.randn(1, 4)\n"
+        "class Odd(nn.Linear):\n    def forward(self, x):\n        if torch.is_grad_enabled():\n"
+        "            raise ValueError('no gradients here')\n        return nn.functional.gelu(super().forward(x))\n\n\n"
+        "def odd():\n    return Odd(4, 4), torch.randn(1, 4)\n"
     )
     result = project.runpytest_inprocess(*PLUGIN, "-v", "--gelu-model", "variants:build", "gelu_models")
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["*variants:build::3[]] PASSED*", "*variants:build::3#2[]] PASSED*"])  # train, eval
-    result = project.runpytest_inprocess(*PLUGIN, f"{TEST}[variants:normed::(depth)]")
-    result.stdout.fnmatch_lines(["E *ValueError: Expected more than 1 value per channel when training*"])
+    result = project.runpytest_inprocess(*PLUGIN, f"{TEST}[variants:odd::(depth)]")
+    result.stdout.fnmatch_lines(["E *ValueError: no gradients here"])
     assert "pluggy" not in result.stdout.str().partition("= FAILURES =")[2]
 
 

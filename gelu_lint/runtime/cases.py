@@ -43,7 +43,7 @@ def cases(text: str) -> tuple[Case, ...]:
         report = probe(built.model, *built.args, **built.kwargs)
     except ProbeError as error:
         raise FactoryError(f"{text}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise FactoryError(f"the model of {text} cannot be run on its inputs: {in_one_line(error)}") from error
     found = [activation for activation in report.activations if is_gelu(activation)]
     if not found:
