@@ -317,7 +317,7 @@ def test_kinds_of_models(project: pytest.Pytester, factory: str, outcomes: dict[
         ("nets:goof", "nets has no 'goof' (did you mean 'good'?)"),
         ("nats:good", "no module 'nats' (did you mean 'nets'?)*"),
         ("nets", "'nets' names no factory: *"),
-        ("nets:leaving", "the model of nets:leaving cannot be run on its inputs: SystemExit: 4"),
+        ("nets:leaving", "nets:leaving: the model cannot be run on these inputs: SystemExit: 4"),
         ("nets:plain", "no GELU is computed in the model of nets:plain"),
         ("nets:picky", "*shapes cannot be multiplied*"),
     ],
