@@ -35,6 +35,12 @@ class Kept:
         ]
         self._tensors = {id(tensor): (tensor, _copy(tensor)) for tensor in model.buffers() if not tensor.is_meta}
         self._shared: dict[int, list[torch.Tensor]] = {}
+        # A share of the memory of each, which shows whether another is put in its place (`tensor.data = …`).
+        self._memory = [
+            (tensor, tensor.data, tensor.requires_grad)
+            for tensor in (*model.parameters(), *model.buffers())
+            if _address(tensor) != id(tensor)
+        ]
         self._grads = [(parameter, parameter.grad) for parameter in model.parameters()]
         for parameter, grad in self._grads:
             for tensor in (parameter, grad):
@@ -57,6 +63,11 @@ class Kept:
         for module, training in zip(self._modules, self._flags, strict=True):
             if module.training != training:
                 module.training = training
+        for tensor, memory, learns in self._memory:
+            if _address(tensor) != _address(memory):
+                tensor.data = memory
+            if tensor.requires_grad != learns and tensor.is_leaf:
+                tensor.requires_grad_(learns)
         for parameter, grad in self._grads:
             if parameter.grad is not grad:
                 parameter.grad = grad
