@@ -9,6 +9,7 @@ import copy
 import json
 import math
 import random
+import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -995,3 +996,14 @@ def test_the_command_without_torch(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert main(["probe", "probed_zoo:right"]) == 2
     wanted = "gelu-lint: torch is not installed: `pip install 'gelu-lint[pytest]'` brings it\n"
     assert capsys.readouterr() == ("", wanted)
+
+
+def test_probing_does_not_load_torch_s_compiler(tmp_path: Path) -> None:
+    code = (
+        "import sys, torch\nfrom torch import nn\nfrom gelu_lint.runtime import probe, recognise\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+        "assert probe(nn.Sequential(nn.Linear(2, 2), nn.GELU()), torch.ones(1, 2)).activations\n"
+        "recognise(lambda x: x * torch.special.ndtr(x / 2))\nprint('torch._dynamo' in sys.modules)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert run.stdout == "False\n"

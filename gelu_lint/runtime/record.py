@@ -174,6 +174,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._outside: Stack = []
         self._numbers = count()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch loads its compiler (1.5 s) to keep it away from here, where nothing is compiled
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:

@@ -37,6 +37,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._kept: list[torch.Tensor] = []  # no address may be used again
         self._bind(x, X)
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch loads its compiler (1.5 s) to keep it away from here, where nothing is compiled
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
