@@ -9,6 +9,7 @@ import copy
 import json
 import math
 import random
+import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -432,9 +433,13 @@ def test_constants_that_are_computed_and_parameters_of_one_element() -> None:
             self.scale = nn.Parameter(torch.tensor(0.3))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x * torch.distributions.Normal(torch.zeros(8), torch.ones(8)).cdf(x) * F.gelu(self.scale)
+            x = x * torch.distributions.Normal(torch.zeros(8), torch.ones(8)).cdf(x) * F.gelu(self.scale)
+            one, root = torch.ones_like(x), x.new_full((8,), math.sqrt(2))
+            return x * x.new_tensor([0.5]) * (one + torch.erf(x / root))
 
-    assert [a.identity.flavour for a in probe(Constants(), X).activations] == ["erf", "erf"]
+    found = probe(Constants(), X).activations
+    assert [(a.identity.flavour, a.spelling) for a in found] == [("erf", "formula"), ("erf", "call")]
+    assert found[0].calls == 2
 
 
 def test_generators_are_asked() -> None:
@@ -476,7 +481,7 @@ def test_properties_that_raise() -> None:
     assert flavours(probe(Raises(), X)) == {"": "erf"} and flavours(probe(Raises())) == {"": "erf"}
 
 
-def test_gradients_that_a_forward_computes_are_put_back() -> None:
+def test_gradients_and_memory_that_a_forward_changes_are_put_back() -> None:
     class Backward(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -487,6 +492,22 @@ def test_gradients_that_a_forward_computes_are_put_back() -> None:
                 F.gelu(self.other(self.fc(x))).sum().backward()
             return x
 
+    class Swaps(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc, self.batch = nn.Linear(8, 8), nn.BatchNorm1d(8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.fc.weight.data = self.fc.weight.data * 2
+            self.batch.running_mean.data = torch.ones(8)
+            self.fc.weight.requires_grad_(False)
+            return F.gelu(self.batch(self.fc(x)))
+
+    swaps = Swaps()
+    before, memory = copy.deepcopy(swaps.state_dict()), swaps.fc.weight.data_ptr()
+    assert flavours(probe(swaps, X)) == {"": "erf"}
+    assert all(torch.equal(before[name], now) for name, now in swaps.state_dict().items())
+    assert swaps.fc.weight.requires_grad and swaps.fc.weight.data_ptr() == memory
     model = Backward()
     held = model.fc.weight.grad = torch.ones(8, 8)
     assert flavours(probe(model, X)) == {"": "erf"}
@@ -988,3 +1009,14 @@ def test_the_command_without_torch(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert main(["probe", "probed_zoo:right"]) == 2
     wanted = "gelu-lint: torch is not installed: `pip install 'gelu-lint[pytest]'` brings it\n"
     assert capsys.readouterr() == ("", wanted)
+
+
+def test_probing_does_not_load_torch_s_compiler(tmp_path: Path) -> None:
+    code = (
+        "import sys, torch\nfrom torch import nn\nfrom gelu_lint.runtime import probe, recognise\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+        "assert probe(nn.Sequential(nn.Linear(2, 2), nn.GELU()), torch.ones(1, 2)).activations\n"
+        "recognise(lambda x: x * torch.special.ndtr(x / 2))\nprint('torch._dynamo' in sys.modules)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert run.stdout == "False\n"

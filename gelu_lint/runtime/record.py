@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from itertools import islice
+from itertools import count, islice
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from gelu_lint.runtime.operations import OPERATIONS, bare
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _CALLS = {nn.Module._call_impl.__code__, nn.Module.__call__.__code__}
 _HERE = __file__
-_MOST = 1000  # items that are asked of a generator
+_MOST = 100  # items that are asked of a generator
 
 #: Operations whose result is their argument, as far as values go.
 _SAME = frozenset(("clone", "alias", "detach", "lift_fresh", "contiguous", "lift"))
@@ -40,7 +40,20 @@ _VIEWS = frozenset(
         *("expand", "select", "slice", "narrow", "flatten"),
     )
 )
-_FILLED = frozenset(("full", "full_like", "ones", "ones_like", "zeros", "zeros_like", "scalar_tensor"))
+_FILLED = frozenset(
+    (
+        "full",
+        "full_like",
+        "ones",
+        "ones_like",
+        "zeros",
+        "zeros_like",
+        "scalar_tensor",
+        "new_full",
+        "new_ones",
+        "new_zeros",
+    )
+)
 #: Operations on elements that have no formula, but are activations.
 _OTHERS = frozenset(("special_erf", "softshrink", "hardshrink", "selu", "relu6", "logit", "atan", "sin", "cos"))
 #: Numbers of GELUs, which half precision cuts short.
@@ -77,14 +90,19 @@ class Call(NamedTuple):
         return found if getattr(found, "__code__", None) is self.code else None
 
 
-class Place:
-    """One call of a module: its dotted path and what called it; what it gave, once it is over."""
+Stack = list[tuple[FrameType, Call]]
 
-    __slots__ = ("module", "out", "outer", "path")
+
+class Place:
+    """One call of a module: its dotted path and what called it; the functions that run in it; what it gave, once it is
+    over."""
+
+    __slots__ = ("module", "out", "outer", "path", "stack")
 
     def __init__(self, module: nn.Module, path: str, outer: Place | None) -> None:
         self.module, self.path, self.outer = module, path, outer
         self.out: Node | None = None
+        self.stack: Stack = []
 
     def chain(self) -> Iterator[Place]:
         """This call and those that it is in, innermost first."""
@@ -147,7 +165,8 @@ class _Recorder(EagerMode):
         self._fused, self._written = frozenset(fused), written
         self._known: Any = WeakTensorKeyDictionary()  # a node, or the number that a tensor holds everywhere
         self._views: dict[tuple[Any, ...], Node] = {}
-        self._calls: dict[int, Call] = {}
+        self._outside: Stack = []
+        self._numbers = count()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -184,9 +203,11 @@ class _Recorder(EagerMode):
         out, values = results[0], list(given.values())
         nodes = [value for value in values if isinstance(value, Node)]
         known: Any = None
-        if not nodes:
+        if name in _FILLED:
+            known = _number(out)
+        elif not nodes:
             if len(results) == 1 and not _random(func) and name != "empty":
-                even = name in _FILLED or name in _VIEWS or (values and name in ELEMENTWISE)
+                even = name in _VIEWS or (values and name in ELEMENTWISE)
                 known = _number(out) if out.numel() == 1 or even else None
         elif len(results) == 1 and (name in _SAME or (name == "_to_copy" and out.dtype.is_floating_point)):
             known = nodes[0]
@@ -281,17 +302,29 @@ class _Recorder(EagerMode):
         return known if isinstance(known, Node) else None
 
     def _stack(self) -> tuple[Call, ...]:
-        """The functions between the module that runs and the operation, outermost first; torch's own left out."""
-        found: list[Call] = []
+        """The functions between the module that runs and the operation, outermost first; torch's own left out.
+
+        Frames are kept as long as the next operation there: their addresses, which tell calls apart, are soon used
+        again.
+        """
+        held = self._outside if self.place is None else self.place.stack
+        known = {id(frame): call for frame, call in held}
+        found: Stack = []
         frame: FrameType | None = sys._getframe(2)
         while frame is not None and frame.f_code not in _CALLS:
             code = frame.f_code
             if code.co_filename != _HERE and not code.co_filename.startswith(_TORCH):
-                found.append(Call(id(frame), code, frame.f_globals))
+                call = known.get(id(frame)) or Call(next(self._numbers), code, frame.f_globals)
+                found.append((frame, call))
             elif code in _STARTS:
                 break
             frame = frame.f_back
-        return tuple(reversed(found))
+        held[:] = found
+        return tuple(call for _, call in reversed(found))
+
+    def forget(self) -> None:
+        """Let go of the functions that ran outside of all modules."""
+        self._outside.clear()
 
 
 def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -427,6 +460,7 @@ def _calls_seen(recorder: _Recorder, model: nn.Module) -> Iterator[None]:
         for place in recorder.place.chain():
             if place.module is module:
                 place.out = recorder.node(result)
+                place.stack.clear()
                 recorder.place = place.outer
                 return
 
@@ -454,6 +488,9 @@ def record(
     recorder = _Recorder(found, fused, written)
     for tensor in _tensors((*args, *kwargs.values())):
         recorder.follow(tensor)
-    with _calls_seen(recorder, model), eager(), recorder:
-        _run(model, args, kwargs)
+    try:
+        with _calls_seen(recorder, model), eager(), recorder:
+            _run(model, args, kwargs)
+    finally:
+        recorder.forget()
     return found

@@ -34,6 +34,12 @@ class Kept:
         buffers = (tensor for tensor in model.buffers() if not (tensor.is_meta or nn.parameter.is_lazy(tensor)))
         self._tensors = {id(tensor): (tensor, _copy(tensor)) for tensor in buffers}
         self._shared: dict[int, list[torch.Tensor]] = {}
+        # A share of the memory of each, which shows whether another is put in its place (`tensor.data = …`).
+        self._memory = [
+            (tensor, tensor.data, tensor.requires_grad)
+            for tensor in (*model.parameters(), *model.buffers())
+            if address(tensor) != id(tensor)
+        ]
         for parameter in model.parameters():
             self._shared.setdefault(address(parameter), []).append(parameter)
 
@@ -53,6 +59,11 @@ class Kept:
         for module, training in zip(self._modules, self._flags, strict=True):
             if module.training != training:
                 module.training = training
+        for tensor, memory, learns in self._memory:
+            if address(tensor) != address(memory):
+                tensor.data = memory
+            if tensor.requires_grad != learns and tensor.is_leaf:
+                tensor.requires_grad_(learns)
         for tensor, before in self._tensors.values():
             with torch.inference_mode(tensor.is_inference()):
                 tensor.data.copy_(before)  # no new version: what was computed from it can still be differentiated
