@@ -10,9 +10,12 @@ without the option; one that names files takes the models of the option, not tho
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -114,10 +117,14 @@ class Model(pytest.Collector):
         from gelu_lint.runtime.cases import cases
         from gelu_lint.runtime.factory import FactoryError
 
+        noise = io.StringIO()  # pytest captures what files print when they are collected, and nothing else
+        quiet = self.config.getoption("capture") != "no"
         try:
-            found = {f"{_TEST}[{self.name}::{case.name}]": case for case in cases(self.name)}
+            with contextlib.redirect_stdout(noise if quiet else sys.stdout):
+                found = {f"{_TEST}[{self.name}::{case.name}]": case for case in cases(self.name)}
         except FactoryError as error:
-            raise self.CollectError(str(error)) from None
+            printed = f"\n\nprinted:\n{noise.getvalue()}" if noise.getvalue() else ""
+            raise self.CollectError(f"{error}{printed}") from None
         named = [nodeid for nodeid in self.config.stash[_NAMED] if _model(nodeid) == self.name]
         for nodeid in named:
             if nodeid not in found and nodeid != f"{_TEST}[{self.name}]":

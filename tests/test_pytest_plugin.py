@@ -84,6 +84,7 @@ def frozen():
 
 class Noisy(nn.Linear):
     def forward(self, x):
+        print("noise")
         warnings.warn("of its own")
         return F.gelu(super().forward(x))
 
@@ -110,6 +111,7 @@ def picky():
 
 
 def broken():
+    print("looking for weights")
     raise RuntimeError("no weights here")
 """
 GOOD = ["0.act", "0", "1.act", "1", "(depth)"]  # in the order of their calls
@@ -328,6 +330,16 @@ def test_a_broken_factory_is_one_collection_error(project: pytest.Pytester, fact
     result.stdout.fnmatch_lines([said, f"ERROR gelu_models::{factory}*", "*Interrupted: 1 error during collection*"])
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert "Traceback" not in result.stdout.str()
+
+
+def test_what_factories_print(project: pytest.Pytester) -> None:
+    """It is kept out of the list of ids, and shown with an error."""
+    result = project.runpytest_inprocess(*PLUGIN, "--collect-only", "-q", "--gelu-model", "nets:noisy", "gelu_models")
+    assert result.outlines[0].startswith(TEST) and "noise" not in result.outlines
+    result = project.runpytest_inprocess(*PLUGIN, "--gelu-model", "nets:broken")
+    result.stdout.fnmatch_lines(["*RuntimeError: no weights here", "printed:", "looking for weights"])
+    result = project.runpytest_inprocess(*PLUGIN, "-s", "--collect-only", "--gelu-model", "nets:noisy")
+    assert "noise" in result.outlines
 
 
 def test_the_ids_that_are_printed_can_be_given_back(project: pytest.Pytester) -> None:
