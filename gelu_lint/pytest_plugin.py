@@ -17,6 +17,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -65,6 +66,9 @@ def pytest_collection(session: pytest.Session) -> None:
         raise pytest.UsageError(f"not found: {unknown[0]} (ids are {_TEST}[MODULE:FACTORY::path.of.module])")
     asked: list[str] = config.getoption("gelu_model")
     models = asked + config.getini("gelu_models")
+    odd = next((model for model in models if not isinstance(model, str)), None)
+    if odd is not None:
+        raise pytest.UsageError(f"gelu_models: {odd!r} is no text, such as 'my_package.models:build'")
     if ours:
         config.args[:] = others
         models = [*map(_model, named), *(models if ours != named else [])]
@@ -120,8 +124,8 @@ class Model(pytest.Collector):
         noise = io.StringIO()  # pytest captures what files print when they are collected, and nothing else
         quiet = self.config.getoption("capture") != "no"
         try:
-            with contextlib.redirect_stdout(noise if quiet else sys.stdout):
-                found = {f"{_TEST}[{self.name}::{case.name}]": case for case in cases(self.name)}
+            with contextlib.redirect_stdout(noise if quiet else sys.stdout), _from(self._home()):
+                found = {f"{_TEST}[{self.name}::{case.name}]": case for case in cases(self._text())}
         except FactoryError as error:
             printed = f"\n\nprinted:\n{noise.getvalue()}" if noise.getvalue() else ""
             raise self.CollectError(f"{error}{printed}") from None
@@ -132,6 +136,27 @@ class Model(pytest.Collector):
         for nodeid, case in found.items():
             if not named or nodeid in named or f"{_TEST}[{self.name}]" in named:
                 yield Case.from_parent(self, name=nodeid.partition("::")[2], nodeid=nodeid, run=case.run)
+
+    def _home(self) -> Path:
+        """Where the settings lie, which may be above the current directory."""
+        return self.config.inipath.parent if self.config.inipath else self.config.rootpath
+
+    def _text(self) -> str:
+        """MODULE:FACTORY, with a file as it is found from here."""
+        file, _, attribute = self.name.rpartition(":")
+        there = self._home() / file
+        return f"{there}:{attribute}" if not os.path.isfile(file) and there.is_file() else self.name
+
+
+@contextlib.contextmanager
+def _from(folder: Path) -> Iterator[None]:
+    """A folder as the last place that is imported from."""
+    sys.path.append(str(folder))
+    try:
+        yield
+    finally:
+        if str(folder) in sys.path:
+            del sys.path[len(sys.path) - 1 - sys.path[::-1].index(str(folder))]
 
 
 class Case(pytest.Item):

@@ -450,6 +450,25 @@ def test_ids_that_are_printed_below_the_root(project: pytest.Pytester, monkeypat
     project.runpytest_inprocess(*PLUGIN, failed.removeprefix("../")).assert_outcomes(failed=1)
 
 
+@pytest.mark.parametrize("model", ["nets:good", "nets.py:good"])
+def test_below_the_folder_of_the_settings(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    """What the settings name is found from every folder below, without any pythonpath."""
+    project.makeini(f"[pytest]\ngelu_models = {model}\n")
+    monkeypatch.chdir(project.path / "tests")
+    result = run(Path.cwd(), *PLUGIN, "-q", "-p", "no:cacheprovider")
+    assert "7 passed" in result.stdout, result.stdout
+    result = run(Path.cwd(), *PLUGIN, "-q", f"{TEST}[{model}::0]")
+    assert "1 passed" in result.stdout, result.stdout
+
+
+def test_settings_that_are_no_text(project: pytest.Pytester) -> None:
+    project.makepyprojecttoml("[tool.pytest.ini_options]\ngelu_models = [1]\n")
+    result = project.runpytest_inprocess(*PLUGIN)
+    result.stderr.fnmatch_lines(["ERROR: gelu_models: 1 is no text, such as *"])
+
+
 def test_a_fast_path_that_computes_something_else(project: pytest.Pytester) -> None:
     project.makepyfile(
         fast="import torch\nfrom torch import nn\n\n\ndef build():\n"
