@@ -10,10 +10,14 @@ without the option; one that names files takes the models of the option, not tho
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -61,6 +65,9 @@ def pytest_collection(session: pytest.Session) -> None:
         raise pytest.UsageError(f"not found: {unknown[0]} (ids are {_TEST}[MODULE:FACTORY::path.of.module])")
     asked: list[str] = config.getoption("gelu_model")
     models = asked + config.getini("gelu_models")
+    odd = next((model for model in models if not isinstance(model, str)), None)
+    if odd is not None:
+        raise pytest.UsageError(f"gelu_models: {odd!r} is no text, such as 'my_package.models:build'")
     if ours:
         config.args[:] = others
         models = [*map(_model, named), *(models if ours != named else [])]
@@ -115,10 +122,14 @@ class Model(pytest.Collector):
         from gelu_lint.runtime.cases import cases
         from gelu_lint.runtime.factory import FactoryError
 
+        noise = io.StringIO()  # pytest captures what files print when they are collected, and nothing else
+        quiet = self.config.getoption("capture") != "no"
         try:
-            found = {f"{_TEST}[{self.name}::{case.name}]": case for case in cases(self.name)}
+            with contextlib.redirect_stdout(noise if quiet else sys.stdout), _from(self._home()):
+                found = {f"{_TEST}[{self.name}::{case.name}]": case for case in cases(self._text())}
         except FactoryError as error:
-            raise self.CollectError(str(error)) from None
+            printed = f"\n\nprinted:\n{noise.getvalue()}" if noise.getvalue() else ""
+            raise self.CollectError(f"{error}{printed}") from None
         named = [nodeid for nodeid in self.config.stash[_NAMED] if _model(nodeid) == self.name]
         for nodeid in named:
             if nodeid not in found and nodeid != f"{_TEST}[{self.name}]":
@@ -126,6 +137,27 @@ class Model(pytest.Collector):
         for nodeid, case in found.items():
             if not named or nodeid in named or f"{_TEST}[{self.name}]" in named:
                 yield Case.from_parent(self, name=nodeid.partition("::")[2], nodeid=nodeid, run=case.run)
+
+    def _home(self) -> Path:
+        """Where the settings lie, which may be above the current directory."""
+        return self.config.inipath.parent if self.config.inipath else self.config.rootpath
+
+    def _text(self) -> str:
+        """MODULE:FACTORY, with a file as it is found from here."""
+        file, _, attribute = self.name.rpartition(":")
+        there = self._home() / file
+        return f"{there}:{attribute}" if not os.path.isfile(file) and there.is_file() else self.name
+
+
+@contextlib.contextmanager
+def _from(folder: Path) -> Iterator[None]:
+    """A folder as the last place that is imported from."""
+    sys.path.append(str(folder))
+    try:
+        yield
+    finally:
+        if str(folder) in sys.path:
+            del sys.path[len(sys.path) - 1 - sys.path[::-1].index(str(folder))]
 
 
 class Case(pytest.Item):

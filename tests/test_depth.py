@@ -240,6 +240,8 @@ def test_models_that_are_not_trained() -> None:
         depth_flow(model, torch.randn(2, 4))
     with pytest.raises(NotTrainable, match="scripted"):
         depth_flow(torch.jit.script(nn.Linear(4, 4)), torch.randn(2, 4))
+    with pytest.raises(NotTrainable, match="meta device"):
+        depth_flow(nn.Linear(4, 4, device="meta"), torch.randn(2, 4, device="meta"))
     with pytest.raises(NotTrainable, match="requires a gradient"):
         depth_flow(model.requires_grad_(False), torch.randn(2, 4))
 

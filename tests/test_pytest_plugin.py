@@ -84,6 +84,7 @@ def frozen():
 
 class Noisy(nn.Linear):
     def forward(self, x):
+        print("noise")
         warnings.warn("of its own")
         return F.gelu(super().forward(x))
 
@@ -110,6 +111,7 @@ def picky():
 
 
 def broken():
+    print("looking for weights")
     raise RuntimeError("no weights here")
 """
 GOOD = ["0.act", "0", "1.act", "1", "(depth)"]  # in the order of their calls
@@ -330,6 +332,16 @@ def test_a_broken_factory_is_one_collection_error(project: pytest.Pytester, fact
     assert "Traceback" not in result.stdout.str()
 
 
+def test_what_factories_print(project: pytest.Pytester) -> None:
+    """It is kept out of the list of ids, and shown with an error."""
+    result = project.runpytest_inprocess(*PLUGIN, "--collect-only", "-q", "--gelu-model", "nets:noisy", "gelu_models")
+    assert result.outlines[0].startswith(TEST) and "noise" not in result.outlines
+    result = project.runpytest_inprocess(*PLUGIN, "--gelu-model", "nets:broken")
+    result.stdout.fnmatch_lines(["*RuntimeError: no weights here", "printed:", "looking for weights"])
+    result = project.runpytest_inprocess(*PLUGIN, "-s", "--collect-only", "--gelu-model", "nets:noisy")
+    assert "noise" in result.outlines
+
+
 def test_the_ids_that_are_printed_can_be_given_back(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\ngelu_models =\n    nets:good\n    nets:bad\n")
     found = collected(project)
@@ -436,6 +448,25 @@ def test_ids_that_are_printed_below_the_root(project: pytest.Pytester, monkeypat
     project.path.joinpath("tests", "gelu_models").mkdir()
     project.runpytest_inprocess(*PLUGIN, "gelu_models").assert_outcomes(passed=4, failed=1)  # a folder like others
     project.runpytest_inprocess(*PLUGIN, failed.removeprefix("../")).assert_outcomes(failed=1)
+
+
+@pytest.mark.parametrize("model", ["nets:good", "nets.py:good"])
+def test_below_the_folder_of_the_settings(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    """What the settings name is found from every folder below, without any pythonpath."""
+    project.makeini(f"[pytest]\ngelu_models = {model}\n")
+    monkeypatch.chdir(project.path / "tests")
+    result = run(Path.cwd(), *PLUGIN, "-q", "-p", "no:cacheprovider")
+    assert "7 passed" in result.stdout, result.stdout
+    result = run(Path.cwd(), *PLUGIN, "-q", f"{TEST}[{model}::0]")
+    assert "1 passed" in result.stdout, result.stdout
+
+
+def test_settings_that_are_no_text(project: pytest.Pytester) -> None:
+    project.makepyprojecttoml("[tool.pytest.ini_options]\ngelu_models = [1]\n")
+    result = project.runpytest_inprocess(*PLUGIN)
+    result.stderr.fnmatch_lines(["ERROR: gelu_models: 1 is no text, such as *"])
 
 
 def test_a_fast_path_that_computes_something_else(project: pytest.Pytester) -> None:

@@ -375,12 +375,9 @@ def test_a_backward_that_is_right_for_an_incoming_gradient_of_1_alone(
 
 
 def test_a_backward_that_writes_on_the_incoming_gradient() -> None:
-    assert gradient_flow(ignoring(lambda gradient: gradient.mul_(1.5).div_(1.5))).ok  # the same afterwards
-    found = function(F.gelu, slope)
-    assert gradient_flow(found).ok
-    assert (
-        "is overwritten" in gradient_flow(ignoring(lambda gradient: gradient.clone().copy_(gradient.mul_(2)) / 2)).why
-    )
+    assert gradient_flow(ignoring(torch.clone)).ok
+    why = gradient_flow(ignoring(lambda gradient: gradient.mul_(2) / 2)).why
+    assert why == "its backward is wrong: the incoming gradient is overwritten"
 
 
 #: Wrong at few places, and in which dtype that must be said.

@@ -84,6 +84,8 @@ def depth_flow(model: nn.Module, *args: Any, **kwargs: Any) -> Depth:
         raise NotTrainable("no parameter of the model requires a gradient")
     if any(isinstance(part, torch.jit.ScriptModule) for part in model.modules()):
         raise NotTrainable("the model is scripted, and its layers cannot be watched: give the one that was scripted")
+    if any(parameter.is_meta for parameter in model.parameters()):
+        raise NotTrainable("the model is on the meta device, and its parameters have no values")
     signals: dict[nn.Module, Signal] = {}
     handles = [
         part.register_forward_hook(_watch(signals))
@@ -154,7 +156,7 @@ def _sent(
 
 def _stirred(model: nn.Module, kept: Kept) -> bool:
     """Give parameters that are 0 throughout small random values, and tell whether there were any."""
-    zeros = [p for p in model.parameters() if not p.is_meta and p.is_floating_point() and not p.any()]
+    zeros = [p for p in model.parameters() if p.is_floating_point() and not p.any()]
     for parameter in zeros:
         kept.before_write(parameter)
         parameter.data.copy_(torch.randn(parameter.shape) * 0.02)

@@ -144,7 +144,7 @@ def gradient_flow(
     """
     allowed = ANY if expected is None else (named(expected),)
     if dtype not in _SWEPT:
-        raise ValueError(f"dtype={dtype} is none of {', '.join(map(str, _SWEPT))}")
+        raise ValueError(f"dtype={dtype!r} is none of {', '.join(map(str, _SWEPT))}")
     if isinstance(function, type):
         raise TypeError(f"{function.__name__} is a class: give an instance of it, {function.__name__}()")
     where = torch.device(device) if device is not None else home(function)
@@ -188,15 +188,14 @@ def _flow(
             numbers, said, right = sweep(function, kind, device, wanted, compared=sound and tolerance is None)
             rows.append(Row(f"gradient in {_name(kind)}", f"{numbers:,} numbers", "finite", said, right))
             if right is False:
-                finite = said.startswith("NaN")
-                why.append(
-                    f"its gradient in {_name(kind)} is not finite: {said}" if finite else _only(kind, numbers, said)
-                )
+                why.append(_fault(kind, numbers, said))
     return Flow(tuple(rows), identity, wanted, why[0] if why else "", found)
 
 
-def _only(dtype: torch.dtype, numbers: int, said: str) -> str:
-    """What a sweep found besides numbers that are not finite."""
+def _fault(dtype: torch.dtype, numbers: int, said: str) -> str:
+    """What a sweep found, in one sentence."""
+    if said.startswith("NaN"):
+        return f"its gradient in {_name(dtype)} is not finite: {said}"
     return f"in {_name(dtype)}, on a tensor of {numbers:,} numbers: {said}"
 
 

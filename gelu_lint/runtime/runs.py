@@ -142,7 +142,7 @@ def sweep(
     Numbers where those of torch's built-in of the flavour are not finite either do not count, nor do those beyond the
     range of float16; the verdict is None where there are no others, and where the callable cannot be run in this dtype.
     ``compared``: up to |x| = FAR, values and slopes must also be about those of the built-in. That finds what goes
-    wrong in this dtype, far out, in tensors of many numbers or of more dimensions alone.
+    wrong in this dtype, farther out, or in tensors of many numbers or of more dimensions alone.
     """
     points = finite(dtype).to(device)
     try:
