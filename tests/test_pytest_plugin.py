@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch._dynamo  # what a run in this process loads is forgotten after it, and this cannot be loaded twice
 
 import gelu_lint.pytest_plugin
 from gelu_lint.cli import main
