@@ -471,11 +471,12 @@ def _probe(target: str, output: str) -> int:
     with contextlib.redirect_stdout(sys.stderr):  # standard output is for results: code that is run may print
         try:
             built = load(target)
-            from gelu_lint.runtime.probe import ProbeError, probe
-
-            report = probe(built.model, *built.args, **built.kwargs)
         except FactoryError as fault:
             raise BadConfig(str(fault)) from fault
+        from gelu_lint.runtime.probe import ProbeError, probe  # now torch is known to be there
+
+        try:
+            report = probe(built.model, *built.args, **built.kwargs)
         except ProbeError as fault:
             raise BadConfig(f"{target}: {fault}") from fault
     for note in report.notes:

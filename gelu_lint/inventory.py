@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gelu_lint.model import Site
 from gelu_lint.reports.json import ends
-from gelu_lint.reports.text import plural, printable
+from gelu_lint.reports.text import aligned, plural, printable
 from gelu_lint.runner import Run
 
 _Sites = list[tuple[str, Site]]
@@ -62,9 +62,7 @@ def _table(sites: _Sites) -> Iterator[str]:
         )
         for path, site in sites
     ]
-    widths = [max((len(row[i]) for row in cells), default=0) for i in range(5)] + [0]
-    for row in cells:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield from aligned(cells)
 
 
 def label(site: Site) -> str:

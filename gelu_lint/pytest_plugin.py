@@ -10,10 +10,14 @@ without the option; one that names files takes the models of the option, not tho
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,7 +32,6 @@ if TYPE_CHECKING:
 
 _FILE = "gelu_models"  # what stands for a file in the ids of items
 _TEST = f"{_FILE}::test_gelu_gradient_flow"
-_NO_TORCH = "torch is not installed: `pip install 'gelu-lint[pytest]'` brings it"
 _NAMED = pytest.StashKey[list[str]]()
 _MODELS = pytest.StashKey[list[str]]()
 
@@ -62,6 +65,9 @@ def pytest_collection(session: pytest.Session) -> None:
         raise pytest.UsageError(f"not found: {unknown[0]} (ids are {_TEST}[MODULE:FACTORY::path.of.module])")
     asked: list[str] = config.getoption("gelu_model")
     models = asked + config.getini("gelu_models")
+    odd = next((model for model in models if not isinstance(model, str)), None)
+    if odd is not None:
+        raise pytest.UsageError(f"gelu_models: {odd!r} is no text, such as 'my_package.models:build'")
     if ours:
         config.args[:] = others
         models = [*map(_model, named), *(models if ours != named else [])]
@@ -70,7 +76,9 @@ def pytest_collection(session: pytest.Session) -> None:
     elif _source(config) == "ARGS" and any(map(os.path.isfile, others)):
         models = asked
     if models and importlib.util.find_spec("torch") is None:
-        raise pytest.UsageError(f"--gelu-model and gelu_models: {_NO_TORCH}")
+        from gelu_lint.runtime.faults import NO_TORCH
+
+        raise pytest.UsageError(f"--gelu-model and gelu_models: {NO_TORCH}")
     config.stash[_NAMED] = named if ours == named else []
     config.stash[_MODELS] = list(dict.fromkeys(models))
 
@@ -114,10 +122,14 @@ class Model(pytest.Collector):
         from gelu_lint.runtime.cases import cases
         from gelu_lint.runtime.factory import FactoryError
 
+        noise = io.StringIO()  # pytest captures what files print when they are collected, and nothing else
+        quiet = self.config.getoption("capture") != "no"
         try:
-            found = {f"{_TEST}[{self.name}::{case.name}]": case for case in cases(self.name)}
+            with contextlib.redirect_stdout(noise if quiet else sys.stdout), _from(self._home()):
+                found = {f"{_TEST}[{self.name}::{case.name}]": case for case in cases(self._text())}
         except FactoryError as error:
-            raise self.CollectError(str(error)) from None
+            printed = f"\n\nprinted:\n{noise.getvalue()}" if noise.getvalue() else ""
+            raise self.CollectError(f"{error}{printed}") from None
         named = [nodeid for nodeid in self.config.stash[_NAMED] if _model(nodeid) == self.name]
         for nodeid in named:
             if nodeid not in found and nodeid != f"{_TEST}[{self.name}]":
@@ -126,6 +138,27 @@ class Model(pytest.Collector):
             if not named or nodeid in named or f"{_TEST}[{self.name}]" in named:
                 yield Case.from_parent(self, name=nodeid.partition("::")[2], nodeid=nodeid, run=case.run)
 
+    def _home(self) -> Path:
+        """Where the settings lie, which may be above the current directory."""
+        return self.config.inipath.parent if self.config.inipath else self.config.rootpath
+
+    def _text(self) -> str:
+        """MODULE:FACTORY, with a file as it is found from here."""
+        file, _, attribute = self.name.rpartition(":")
+        there = self._home() / file
+        return f"{there}:{attribute}" if not os.path.isfile(file) and there.is_file() else self.name
+
+
+@contextlib.contextmanager
+def _from(folder: Path) -> Iterator[None]:
+    """A folder as the last place that is imported from."""
+    sys.path.append(str(folder))
+    try:
+        yield
+    finally:
+        if str(folder) in sys.path:
+            del sys.path[len(sys.path) - 1 - sys.path[::-1].index(str(folder))]
+
 
 class Case(pytest.Item):
     """A GELU of a model, or the gradient through all its layers."""
@@ -133,10 +166,20 @@ class Case(pytest.Item):
     def __init__(self, *, run: Callable[[], Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._run_case = run
+        # What functions have and plugins ask every item for
+        self.obj = self.function = run
+        self.originalname, self.cls, self.instance, self.module = "test_gelu_gradient_flow", None, None, None
+        self.fixturenames: list[str] = []
+        self.funcargs: dict[str, Any] = {}
         self.add_marker("gelu")
 
     def runtest(self) -> None:
-        found = self._run_case()
+        from gelu_lint.runtime.depth import NotTrainable
+
+        try:
+            found = self._run_case()
+        except NotTrainable as reason:
+            pytest.skip(str(reason))
         if found is None:
             pytest.skip("the factory gives no inputs to run the model on")
         if not found.ok:
@@ -236,4 +279,6 @@ def gelu_monitor() -> Iterator[Callable[..., GeluMonitor]]:
 
 def _need_torch(fixture: str) -> None:
     if importlib.util.find_spec("torch") is None:
-        pytest.fail(f"the fixture {fixture}: {_NO_TORCH}", pytrace=False)
+        from gelu_lint.runtime.faults import NO_TORCH
+
+        pytest.fail(f"the fixture {fixture}: {NO_TORCH}", pytrace=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tempfile
@@ -179,3 +180,13 @@ def test_the_code_that_is_read_is_never_run(tmp_path: Path) -> None:
     for command in ("check", "inventory", "fix"):
         subprocess.run([sys.executable, "-m", "gelu_lint", command, str(tmp_path)], capture_output=True)
     assert not trap.exists()
+
+
+def test_extras_that_are_named_are_there() -> None:
+    """`pip install 'gelu-lint[x]'` only warns where there is no x."""
+    pyproject = (ROOT.parent / "pyproject.toml").read_text(encoding="utf-8")
+    table = pyproject.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    extras = set(re.findall(r"^(\w+) = \[", table, re.MULTILINE))
+    assert {"pytest", "plot"} <= extras
+    for path in (*FILES, ROOT.parent / "README.md"):
+        assert set(re.findall(r"gelu-lint\[(\w+)\]", path.read_text(encoding="utf-8"))) <= extras, path

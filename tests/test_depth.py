@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from gelu_lint.runtime import depth_flow
+from gelu_lint.runtime.depth import NotTrainable
 
 torch.set_num_threads(1)
 
@@ -166,3 +169,98 @@ def test_models_without_a_gradient() -> None:
 def test_embeddings_with_sparse_gradients() -> None:
     model = nn.Sequential(nn.Embedding(9, 4, sparse=True), nn.Linear(4, 4))
     assert depth_flow(model, torch.tensor([[1, 2]])).ok
+
+
+class Odd(nn.Module):
+    """Two linear layers, and between them what is given."""
+
+    def __init__(self, between: Callable[[Tensor], object]) -> None:
+        super().__init__()
+        self.first, self.second, self.between = nn.Linear(4, 4), nn.Linear(4, 4), between
+
+    def forward(self, x: Tensor) -> object:
+        return self.second(self.between(self.first(x)))
+
+
+def test_behind_weights_that_start_at_0() -> None:
+    """As in LoRA, adaLN-Zero and ReZero; what is cut off besides is found."""
+    model, cut = Odd(torch.relu), Odd(torch.detach)
+    for one in (model, cut):
+        nn.init.zeros_(one.second.weight)
+    assert depth_flow(model, torch.randn(2, 4)).why == ""
+    assert not model.second.weight.any()
+    assert depth_flow(cut, torch.randn(2, 4)).why.startswith("the gradient is 0 at first (Linear): cut off")
+
+
+def test_layers_whose_output_is_written_on() -> None:
+    assert depth_flow(Odd(lambda x: x.view(2, 2, 2)[:].mul_(2).view(2, 4)), torch.randn(2, 4)).why == ""
+    assert depth_flow(Odd(torch.relu_), torch.randn(2, 4)).why == ""
+
+
+def test_parameters_for_a_case_that_does_not_occur() -> None:
+    """The embedding of masked positions of XLNet, say."""
+    model = Odd(torch.relu)
+    model.mask = nn.Parameter(torch.randn(4))
+    depth = depth_flow(model, torch.randn(2, 4))
+    assert depth.why == "" and depth.layers[-1].weights is None
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_batch_norm_of_one_sample(training: bool) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.GELU()).train(training)
+    assert depth_flow(model, torch.randn(1, 4)).why == ""
+    assert model.training == model[1].training == training
+
+
+@dataclasses.dataclass
+class Given:
+    y: Tensor
+    count: int = 3
+
+
+def test_a_dataclass_is_looked_into() -> None:
+    model = Odd(torch.relu)
+    model.register_forward_hook(lambda module, inputs, output: Given(output))
+    assert len(depth_flow(model, torch.randn(2, 4)).layers) == 2
+
+
+def test_no_gradient_at_all() -> None:
+    model = Odd(torch.relu)
+    model.register_forward_hook(lambda module, inputs, output: output.detach())
+    assert "what the model gives is cut off from its parameters" in depth_flow(model, torch.randn(2, 4)).why
+    written = Odd(lambda x: (y := torch.tanh(x), y.mul_(2))[0])
+    assert "backward raises RuntimeError: one of the variables" in depth_flow(written, torch.randn(2, 4)).why
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")
+def test_models_that_are_not_trained() -> None:
+    model = Odd(torch.relu)
+    model.register_forward_hook(lambda module, inputs, output: output.argmax(-1))
+    with pytest.raises(NotTrainable, match="no floating-point tensor"):
+        depth_flow(model, torch.randn(2, 4))
+    with pytest.raises(NotTrainable, match="scripted"):
+        depth_flow(torch.jit.script(nn.Linear(4, 4)), torch.randn(2, 4))
+    with pytest.raises(NotTrainable, match="meta device"):
+        depth_flow(nn.Linear(4, 4, device="meta"), torch.randn(2, 4, device="meta"))
+    with pytest.raises(NotTrainable, match="requires a gradient"):
+        depth_flow(model.requires_grad_(False), torch.randn(2, 4))
+
+
+@pytest.mark.parametrize("kind", ["XLNet", "Deberta", "Wav2Vec2"])
+def test_models_of_transformers_with_odd_ways(kind: str) -> None:
+    """A parameter that is not used, one whose gradient is written over, an output that is written on."""
+    import transformers
+
+    sizes: dict[str, object] = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64, "vocab_size": 99}
+    inputs = torch.randint(0, 99, (2, 7))
+    if kind == "XLNet":
+        config = transformers.XLNetConfig(d_model=32, n_head=4, d_inner=64, vocab_size=99, n_layer=2)
+    elif kind == "Deberta":
+        kinds = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
+        config = transformers.DebertaConfig(num_hidden_layers=2, **sizes, **kinds)
+    else:
+        convolutions = {"conv_dim": (8, 8), "conv_stride": (5, 2), "conv_kernel": (10, 3), "num_feat_extract_layers": 2}
+        groups = {"num_conv_pos_embeddings": 16, "num_conv_pos_embedding_groups": 4}
+        config = transformers.Wav2Vec2Config(num_hidden_layers=2, **sizes, **convolutions, **groups)
+        inputs = torch.randn(1, 4000)
+    assert depth_flow(getattr(transformers, f"{kind}Model")(config), inputs).why == ""

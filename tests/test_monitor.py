@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.special
 import scipy.stats
 import torch
 import torch.nn.functional as F
@@ -38,12 +39,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::gelu_lint.runtime.monitor.GeluS
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
+def no_mode_stays(one_thread: None) -> Iterator[None]:
     yield
-    torch.set_num_threads(before)
     assert _len_torch_function_stack() == 0
 
 
@@ -169,7 +166,7 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize(("mean", "std"), [*TABLE, (-3.0, 0.3), (4.0, 30.0), (0.5, 0.01)])
+@pytest.mark.parametrize(("mean", "std"), [*TABLE, (-3.0, 0.3), (4.0, 30.0), (0.5, 0.01), (-0.7, 1e-3), (9.0, 0.5)])
 def test_what_a_gelu_gives_for_gaussian_input(mean: float, std: float) -> None:
     assert gaussian(mean, std) == pytest.approx(by_quadrature(mean, std), rel=1e-6)
     told = TABLE.get((mean, std), (None, None))
@@ -177,6 +174,22 @@ def test_what_a_gelu_gives_for_gaussian_input(mean: float, std: float) -> None:
         assert gaussian(mean, std)[1] == pytest.approx(told[1], abs=6e-4 if told[0] is None else 6e-5)
     if told[0] is not None:
         assert gaussian(mean, std)[0] == pytest.approx(told[0], abs=6e-5)
+
+
+@pytest.mark.parametrize(
+    ("mean", "std"), [(1e8, 0.01), (1e4, 1e-3), (1e30, 1e25), (0.5, 0.0), (50.0, 4.9), (300.0, 31.0)]
+)
+def test_gaussian_input_far_from_zero_goes_through_as_it_is(mean: float, std: float) -> None:
+    slope = 1.0 if mean > 1 else 0.0
+    first = mean if slope else mean * scipy.special.ndtr(mean)
+    assert gaussian(mean, std) == pytest.approx((first, slope * std), rel=1e-7)
+
+
+def test_gaussian_input_far_below_zero() -> None:
+    x = -12.0
+    value = x * scipy.special.ndtr(x)
+    slope = scipy.special.ndtr(x) + x * scipy.stats.norm.pdf(x)
+    assert gaussian(x, 1e-6) == pytest.approx((value, 1e-6 * abs(slope)), rel=1e-6, abs=0)
 
 
 def test_the_range_stands_for_these_inputs() -> None:
@@ -373,7 +386,12 @@ def test_a_module_with_a_name_and_parameters_is_no_activation() -> None:
     ("options", "error", "said"),
     [
         ({"every": 0}, ValueError, "every is 0"),
+        ({"every": 2.5}, ValueError, "every is 2.5"),
         ({"bounds": (0.7, 0.3)}, ValueError, "least and greatest"),
+        ({"bounds": 0.7}, ValueError, "least and greatest"),
+        ({"bounds": (0.7,)}, ValueError, "least and greatest"),
+        ({"sinks": print}, TypeError, "not <built-in function print>"),
+        ({"sinks": ["tensorboard"]}, TypeError, "sinks are a list of callables"),
         ({"modules": ["0.1"]}, ValueError, "no module '0.1'"),
         ({"modules": ["linaer"]}, ValueError, "did you mean 'linear'"),
     ],
@@ -878,6 +896,9 @@ def test_empty_batches_are_nothing(shape: tuple[int, ...]) -> None:
         assert monitor.summary() == {} and monitor.last == {}
         train(model)
     assert monitor.step_number == 2 and monitor.state()["layers"]["1"]["output"][0] == 16 * 8
+    said = "all that the GELUs of Sequential gave was empty"
+    with pytest.warns(GeluMonitorWarning, match=said), GeluMonitor(model, every=1):
+        train(model, 1, *shape)
 
 
 def once(model: nn.Module, x: Tensor, **options: Any) -> list[warnings.WarningMessage]:

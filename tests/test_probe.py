@@ -9,8 +9,10 @@ import copy
 import json
 import math
 import random
+import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -373,6 +375,143 @@ def test_gated_units() -> None:
     for act in (F.silu, lambda x: x * torch.sigmoid(x), nn.SiLU()):
         report = probe(SwiGLU(act), X)
         assert [a.identity.flavour for a in report.activations] == ["silu"] and not report.problems
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_gated_units_whose_product_is_taken_in_another_order(order: int) -> None:
+    class GEGLU(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            u, g = x.chunk(2, dim=-1)
+            gate = torch.erf(g / math.sqrt(2)) + 1
+            if order < 2:
+                return 1.5 * u * g * 0.5 * gate if order else u * g * 0.5 * gate
+            return 0.5 * u * gate * g if order == 2 else (g * u) * gate / 2
+
+    class SwiGLU(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            u, g = x.chunk(2, dim=-1)
+            return u * g * torch.sigmoid(g)
+
+    report = probe(GEGLU(), X)
+    assert flavours(report) == {"": "erf"} and not report.problems
+    holds(report)
+    assert flavours(probe(SwiGLU(), X)) == {"": "silu"}
+
+
+def test_what_a_gated_unit_computes_besides_its_gelu() -> None:
+    class GEGLU(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            u, g = x.chunk(2, dim=-1)
+            return F.gelu(g) * (u * torch.tanh(u))
+
+    assert flavours(probe(GEGLU(), X)) == {"": "erf"} and not probe(GEGLU(), X).problems
+
+
+def test_operations_that_write_into_a_given_tensor() -> None:
+    class Out(nn.Module):
+        def __init__(self, formula: bool) -> None:
+            super().__init__()
+            self.formula, self.fc = formula, nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = self.fc(x)
+            held = torch.empty_like(h)
+            if not self.formula:
+                return self.fc(torch._C._nn.gelu(h, approximate="tanh", out=held))
+            torch.erf(h / math.sqrt(2), out=held)
+            torch.add(held, 1, out=held)
+            return self.fc(torch.mul(held * 0.5, h, out=held))
+
+    assert flavours(probe(Out(False), X)) == {"": "tanh"}
+    assert flavours(probe(Out(True), X)) == {"": "erf"}
+
+
+def test_constants_that_are_computed_and_parameters_of_one_element() -> None:
+    class Constants(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(0.3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = x * torch.distributions.Normal(torch.zeros(8), torch.ones(8)).cdf(x) * F.gelu(self.scale)
+            one, root = torch.ones_like(x), x.new_full((8,), math.sqrt(2))
+            return x * x.new_tensor([0.5]) * (one + torch.erf(x / root))
+
+    found = probe(Constants(), X).activations
+    assert [(a.identity.flavour, a.spelling) for a in found] == [("erf", "formula"), ("erf", "call")]
+    assert found[0].calls == 2
+
+
+def test_generators_are_asked() -> None:
+    class Steps(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            while True:
+                x = gelu(x)
+                yield x
+
+    (found,) = probe(Steps(), X).activations
+    assert found.identity.flavour == "near" and found.problem
+
+
+def test_other_threads_are_told() -> None:
+    class Threads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.act = nn.GELU()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(self.act, x).result()
+
+    report = probe(Threads(), X)
+    assert report.notes == ("1 module ran in another thread, where operations are not seen: act",)
+
+
+def test_properties_that_raise() -> None:
+    class Raises(nn.Module):
+        @property
+        def approximate(self) -> str:
+            raise RuntimeError("no")
+
+        config = activation = approximate
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return F.gelu(x)
+
+    assert flavours(probe(Raises(), X)) == {"": "erf"} and flavours(probe(Raises())) == {"": "erf"}
+
+
+def test_gradients_and_memory_that_a_forward_changes_are_put_back() -> None:
+    class Backward(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc, self.other = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with torch.enable_grad():
+                F.gelu(self.other(self.fc(x))).sum().backward()
+            return x
+
+    class Swaps(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc, self.batch = nn.Linear(8, 8), nn.BatchNorm1d(8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.fc.weight.data = self.fc.weight.data * 2
+            self.batch.running_mean.data = torch.ones(8)
+            self.fc.weight.requires_grad_(False)
+            return F.gelu(self.batch(self.fc(x)))
+
+    swaps = Swaps()
+    before, memory = copy.deepcopy(swaps.state_dict()), swaps.fc.weight.data_ptr()
+    assert flavours(probe(swaps, X)) == {"": "erf"}
+    assert all(torch.equal(before[name], now) for name, now in swaps.state_dict().items())
+    assert swaps.fc.weight.requires_grad and swaps.fc.weight.data_ptr() == memory
+    model = Backward()
+    held = model.fc.weight.grad = torch.ones(8, 8)
+    assert flavours(probe(model, X)) == {"": "erf"}
+    assert model.fc.weight.grad is held and torch.equal(held, torch.ones(8, 8)) and model.other.weight.grad is None
 
 
 def test_fused_functions_are_held_to_their_names() -> None:
@@ -772,11 +911,24 @@ def test_models_that_differentiate_in_their_forward() -> None:
         assert flavours(probe(Block(nn.GELU()), X)) == {"act": "erf"}
 
 
+def test_gradients_that_a_forward_makes_are_taken_back() -> None:
+    class Learner(Block):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = super().forward(x)
+            y.sum().backward()
+            return y
+
+    model = Learner(nn.GELU())
+    model.fc1.weight.grad = kept = torch.full_like(model.fc1.weight, 7.0)
+    assert flavours(probe(model, X)) == {"act": "erf"}
+    assert model.fc1.weight.grad is kept and bool((kept == 7).all()) and model.fc1.bias.grad is None
+
+
 def test_activations_of_torch_that_are_no_flavour_are_listed() -> None:
     model = nn.Sequential(nn.Linear(8, 8), nn.Hardswish(), nn.ReLU6(), nn.Dropout())
     for report in (probe(model, X), probe(model)):
         assert flavours(report) == {"1": "unknown", "2": "unknown"} and not report.problems
-        assert "something else" in report.text()
+        assert "no known GELU" in report.text()
 
 
 # Reports and the command
@@ -804,7 +956,9 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         "    return nn.Sequential(nn.Linear(2, 2), nn.GELU()), torch.ones(1, 2)\n\n\ndef wrong():\n"
         "    layer = nn.TransformerEncoderLayer(8, 2, 16, activation=nn.GELU('tanh'), batch_first=True)\n"
         "    return layer, torch.ones(1, 3, 8)\n\n\ndef broken():\n    return nn.Linear(2, 2), torch.ones(1, 3)\n\n\n"
-        "def bare():\n    return nn.GELU()\n"
+        "def bare():\n    return nn.GELU()\n\n\ndef interrupted():\n    raise KeyboardInterrupt\n\n\n"
+        "class Leaves(nn.Module):\n    def forward(self, x):\n        raise SystemExit(0)\n\n\n"
+        "def leaves():\n    return Leaves(), torch.ones(1, 2)\n\n\nasync def later():\n    return nn.GELU()\n"
     )
     monkeypatch.chdir(tmp_path)
     yield
@@ -828,6 +982,9 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             "",
             "gelu-lint: probed_zoo:broken: the model cannot be run on these inputs: RuntimeE",
         ),
+        (["probed_zoo:interrupted"], 130, "", "gelu-lint: interrupted\n"),
+        (["probed_zoo:leaves"], 2, "", "the model cannot be run on these inputs: SystemExit: 0\n"),
+        (["probed_zoo:later"], 2, "", "gelu-lint: probed_zoo:later is asynchronous: a factory is a plain function\n"),
         (["probed_zoo:rihgt"], 2, "", "gelu-lint: probed_zoo has no 'rihgt' (did you mean 'right'?)\n"),
         (["probed_zoo"], 2, "", "gelu-lint: 'probed_zoo' names no factory: write MODULE:FACTORY"),
     ],
@@ -852,3 +1009,14 @@ def test_the_command_without_torch(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert main(["probe", "probed_zoo:right"]) == 2
     wanted = "gelu-lint: torch is not installed: `pip install 'gelu-lint[pytest]'` brings it\n"
     assert capsys.readouterr() == ("", wanted)
+
+
+def test_probing_does_not_load_torch_s_compiler(tmp_path: Path) -> None:
+    code = (
+        "import sys, torch\nfrom torch import nn\nfrom gelu_lint.runtime import probe, recognise\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+        "assert probe(nn.Sequential(nn.Linear(2, 2), nn.GELU()), torch.ones(1, 2)).activations\n"
+        "recognise(lambda x: x * torch.special.ndtr(x / 2))\nprint('torch._dynamo' in sys.modules)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert run.stdout == "False\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch._dynamo  # what a run in this process loads is forgotten after it, and this cannot be loaded twice
 
 import gelu_lint.pytest_plugin
 from gelu_lint.cli import main
@@ -20,6 +21,8 @@ PLUGIN = ("-p", "gelu_lint.pytest_plugin")
 TEST = "gelu_models::test_gelu_gradient_flow"
 
 NETS = """
+import warnings
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -76,6 +79,30 @@ def still():
     return nn.Sequential(nn.GELU())
 
 
+def frozen():
+    return Block(nn.GELU()).requires_grad_(False), torch.randn(3, 4)
+
+
+class Noisy(nn.Linear):
+    def forward(self, x):
+        print("noise")
+        warnings.warn("of its own")
+        return F.gelu(super().forward(x))
+
+
+def noisy():
+    return Noisy(4, 4), torch.randn(3, 4)
+
+
+class Leaving(nn.Linear):
+    def forward(self, x):
+        raise SystemExit(4)
+
+
+def leaving():
+    return Leaving(4, 4), torch.randn(3, 4)
+
+
 def plain():
     return nn.Linear(4, 4), torch.randn(3, 4)
 
@@ -85,6 +112,7 @@ def picky():
 
 
 def broken():
+    print("looking for weights")
     raise RuntimeError("no weights here")
 """
 GOOD = ["0.act", "0", "1.act", "1", "(depth)"]  # in the order of their calls
@@ -133,7 +161,7 @@ NEAR_MISSES = {
     "quick": ("z * torch.sigmoid(1.702 * z)", "x·σ(1.702x) (quick GELU), not the GELU: off by up to 0.0203"),
     "1.207": ("torch.sigmoid(1.207 * z).mul(z)", "x·σ(1.207x)"),
     "minus": ("z * torch.sigmoid(-1.702 * z)", "not the GELU"),
-    "quick gate": ("torch.sigmoid(1.702 * z)", "the gate of x·σ(1.702x) (quick GELU) without its factor x"),
+    "quick gate": ("torch.sigmoid(1.702 * z)", "the gate of x·σ(1.702x) (quick GELU), without its factor x"),
     "squares": ("z * (1 + torch.tanh(S * (z + 0.044715 * z.pow(2)))) / 2", "x**2 for x**3"),
     "1.0702": ("z * torch.sigmoid(1.0702 * z)", "x·σ(1.0702x)"),
     "tanh gate": ("0.5 * (1 + torch.tanh(S * (z + 0.044715 * z**3)))", "the gate of the tanh GELU"),
@@ -145,9 +173,9 @@ NEAR_MISSES = {
     "0.789": ("z * 0.5 * (1 + torch.tanh(0.78978845 * (z + 0.044715 * z * z * z)))", "nearly the tanh GELU"),
     "1.72": ("z * torch.sigmoid(1.72 * z)", "x·σ(1.72x)"),
     "x/2": ("0.5 * z * (1.0 + torch.erf(z / 2.0))", "off by up to 0.119"),
-    "erfc": ("0.5 * z * torch.erfc(z / math.sqrt(2.0))", "nearly the erf GELU"),
+    "erfc": ("0.5 * z * torch.erfc(z / math.sqrt(2.0))", "nearly x·Φ(x)"),
     "0.7701": ("0.5 * z * (1.0 + torch.erf(0.7701 * z))", "off by up to 0.024"),
-    "no half": ("z * (1.0 + torch.erf(z / math.sqrt(2.0)))", "nearly the erf GELU"),
+    "no half": ("z * (1.0 + torch.erf(z / math.sqrt(2.0)))", "nearly x·Φ(x)"),
     "no root": ("0.5 * z * (1 + torch.tanh(z + 0.044715 * z**3))", "nearly the tanh GELU"),
     "0.44715": ("0.5 * z * (1 + torch.tanh(S * (z + 0.44715 * z * z * z)))", "0.44715 for 0.044715"),
     "pow": ("0.5 * z * (1.0 + torch.tanh(S * (z + 0.044715 * torch.pow(z, 3))))", "float16 is not finite: NaN or "
@@ -275,10 +303,12 @@ def test_what_is_wrong_fails_with_its_path(project: pytest.Pytester) -> None:
         ("words", {"passed": 3}, []),
         ("deep", {"passed": 1, "failed": 1}, ["the gradient vanishes on its way to the input: *", "layer *class *"]),
         ("still", {"passed": 1, "skipped": 1}, ["*SKIPPED*the factory gives no inputs to run the model on"]),
+        ("frozen", {"passed": 2, "skipped": 1}, ["*SKIPPED*no parameter of the model requires a gradient"]),
+        ("noisy", {"passed": 2}, []),
     ],
 )
 def test_kinds_of_models(project: pytest.Pytester, factory: str, outcomes: dict[str, int], said: list[str]) -> None:
-    result = project.runpytest_inprocess(*PLUGIN, "-rs", "--gelu-model", f"nets:{factory}", "gelu_models")
+    result = project.runpytest_inprocess(*PLUGIN, "-rs", "-Werror", "--gelu-model", f"nets:{factory}", "gelu_models")
     result.assert_outcomes(**outcomes)
     result.stdout.fnmatch_lines(said)
 
@@ -290,6 +320,7 @@ def test_kinds_of_models(project: pytest.Pytester, factory: str, outcomes: dict[
         ("nets:goof", "nets has no 'goof' (did you mean 'good'?)"),
         ("nats:good", "no module 'nats' (did you mean 'nets'?)*"),
         ("nets", "'nets' names no factory: *"),
+        ("nets:leaving", "nets:leaving: the model cannot be run on these inputs: SystemExit: 4"),
         ("nets:plain", "no GELU is computed in the model of nets:plain"),
         ("nets:picky", "*shapes cannot be multiplied*"),
     ],
@@ -300,6 +331,16 @@ def test_a_broken_factory_is_one_collection_error(project: pytest.Pytester, fact
     result.stdout.fnmatch_lines([said, f"ERROR gelu_models::{factory}*", "*Interrupted: 1 error during collection*"])
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert "Traceback" not in result.stdout.str()
+
+
+def test_what_factories_print(project: pytest.Pytester) -> None:
+    """It is kept out of the list of ids, and shown with an error."""
+    result = project.runpytest_inprocess(*PLUGIN, "--collect-only", "-q", "--gelu-model", "nets:noisy", "gelu_models")
+    assert result.outlines[0].startswith(TEST) and "noise" not in result.outlines
+    result = project.runpytest_inprocess(*PLUGIN, "--gelu-model", "nets:broken")
+    result.stdout.fnmatch_lines(["*RuntimeError: no weights here", "printed:", "looking for weights"])
+    result = project.runpytest_inprocess(*PLUGIN, "-s", "--collect-only", "--gelu-model", "nets:noisy")
+    assert "noise" in result.outlines
 
 
 def test_the_ids_that_are_printed_can_be_given_back(project: pytest.Pytester) -> None:
@@ -356,6 +397,21 @@ def test_options_of_pytest(
         result.assert_outcomes(**outcomes)
 
 
+def test_plugins_that_take_every_item_for_a_function(project: pytest.Pytester) -> None:
+    """A condition in a string is evaluated with the globals of item.obj."""
+    project.makeconftest(
+        "import inspect\n\nimport pytest\n\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n"
+        "        inspect.iscoroutinefunction(item.function), inspect.getdoc(item.obj), item.cls, item.module\n"
+        "        assert 'db' not in item.fixturenames and item.originalname and item.fspath and item.location\n"
+        "        item.instance, item.funcargs, item.keywords, item.user_properties\n\n\n"
+        "@pytest.fixture(autouse=True)\ndef always(request):\n    request.function\n\n\n"
+        "def pytest_itemcollected(item):\n    item.add_marker(pytest.mark.skipif('os is None', reason='no'))\n"
+    )
+    arguments = ("--gelu-model", "nets:bad", "--setup-show", "-rA", "--junitxml", "junit.xml", "--doctest-modules")
+    project.runpytest_inprocess(*PLUGIN, *arguments, "tests").assert_outcomes(passed=6, failed=1)
+    assert "gelu_models" in project.path.joinpath("junit.xml").read_text(encoding="utf-8")
+
+
 def test_last_failed(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\ngelu_models = nets:bad\n")
     project.runpytest_inprocess(*PLUGIN).assert_outcomes(passed=6, failed=1)
@@ -395,6 +451,25 @@ def test_ids_that_are_printed_below_the_root(project: pytest.Pytester, monkeypat
     project.runpytest_inprocess(*PLUGIN, failed.removeprefix("../")).assert_outcomes(failed=1)
 
 
+@pytest.mark.parametrize("model", ["nets:good", "nets.py:good"])
+def test_below_the_folder_of_the_settings(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    """What the settings name is found from every folder below, without any pythonpath."""
+    project.makeini(f"[pytest]\ngelu_models = {model}\n")
+    monkeypatch.chdir(project.path / "tests")
+    result = run(Path.cwd(), *PLUGIN, "-q", "-p", "no:cacheprovider")
+    assert "7 passed" in result.stdout, result.stdout
+    result = run(Path.cwd(), *PLUGIN, "-q", f"{TEST}[{model}::0]")
+    assert "1 passed" in result.stdout, result.stdout
+
+
+def test_settings_that_are_no_text(project: pytest.Pytester) -> None:
+    project.makepyprojecttoml("[tool.pytest.ini_options]\ngelu_models = [1]\n")
+    result = project.runpytest_inprocess(*PLUGIN)
+    result.stderr.fnmatch_lines(["ERROR: gelu_models: 1 is no text, such as *"])
+
+
 def test_a_fast_path_that_computes_something_else(project: pytest.Pytester) -> None:
     project.makepyfile(
         fast="import torch\nfrom torch import nn\n\n\ndef build():\n"
@@ -411,13 +486,15 @@ def test_variants_that_are_meant_are_not_taken_for_faults(project: pytest.Pytest
         variants="import torch\nfrom torch import nn\nfrom gelu_lint.runtime import GELUT, GELUClip, SparseGELU\n\n\n"
         "def build():\n    act = [GELUT(1.3), GELUClip(maximum=2.0), SparseGELU(), nn.SiLU(), nn.Sigmoid()]\n"
         "    return nn.Sequential(nn.Linear(4, 4), *act), torch.randn(1, 4)\n\n\n"
-        "def normed():\n    return nn.Sequential(nn.BatchNorm1d(4), nn.GELU()).eval(), torch.randn(1, 4)\n"
+        "class Odd(nn.Linear):\n    def forward(self, x):\n        if torch.is_grad_enabled():\n"
+        "            raise ValueError('no gradients here')\n        return nn.functional.gelu(super().forward(x))\n\n\n"
+        "def odd():\n    return Odd(4, 4), torch.randn(1, 4)\n"
     )
     result = project.runpytest_inprocess(*PLUGIN, "-v", "--gelu-model", "variants:build", "gelu_models")
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["*variants:build::3[]] PASSED*", "*variants:build::3#2[]] PASSED*"])  # train, eval
-    result = project.runpytest_inprocess(*PLUGIN, f"{TEST}[variants:normed::(depth)]")
-    result.stdout.fnmatch_lines(["E *ValueError: Expected more than 1 value per channel when training*"])
+    result = project.runpytest_inprocess(*PLUGIN, f"{TEST}[variants:odd::(depth)]")
+    result.stdout.fnmatch_lines(["E *ValueError: no gradients here"])
     assert "pluggy" not in result.stdout.str().partition("= FAILURES =")[2]
 
 
@@ -428,7 +505,8 @@ def test_a_drive_is_no_part_of_an_id() -> None:
 
 def test_the_same_ids_in_every_worker(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\ngelu_models = nets:bad\n")
-    result = run(project.path, *PLUGIN, "-n", "2", "-q", "--dist", "loadscope")
+    quick = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")  # no picture, and fewer imports
+    result = run(project.path, *PLUGIN, *quick, "-n", "2", "-q", "--dist", "loadscope")
     assert "1 failed, 6 passed" in result.stdout and "SiLU" in result.stdout and "INTERNAL" not in result.stdout
     assert f"FAILED {TEST}[nets:bad::0.act]" in result.stdout
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -261,6 +263,28 @@ def test_scripts_are_followed():
     assert recognise(torch.jit.script(nn.GELU("tanh"))).flavour == "tanh"
 
 
+def test_functions_that_are_compiled_inside_are_followed():
+    @torch.compile(backend="eager")
+    def inner(x):
+        return typo(x)
+
+    class Outer(nn.Module):
+        def forward(self, x):
+            return inner(x)
+
+    assert recognise(Outer()).why == recognise(typo).why == "0.44715 for 0.044715"
+
+
+def test_the_compiler_is_not_loaded_to_look():
+    code = (
+        "import sys, torch\nfrom gelu_lint.runtime import gradient_flow, probe, recognise\n"
+        "model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.GELU())\n"
+        "assert probe(model, torch.ones(1, 2)).activations and recognise(torch.relu) and gradient_flow(model[1]).ok\n"
+        "assert 'torch._dynamo' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_a_compiled_module_is_the_one_that_was_compiled():
     assert recognise(torch.compile(nn.GELU("tanh"))).flavour == "tanh"
@@ -355,7 +379,8 @@ def test_a_module_that_cannot_be_copied_is_run_as_it_is():
     module.lock = threading.Lock()
     found = recognise(module)
     assert found.flavour == "gelu_t" and found.parameter == pytest.approx(1.25, rel=1e-6)
-    assert module.training and module.calls == 0 and module.tau.dtype == torch.float32
+    assert module.training and module.calls == 0 and module.tau.dtype == torch.float32 and not hasattr(module, "last")
+    assert recognise(module.forward).flavour == "gelu_t" and module.calls == 0 and not hasattr(module, "last")
 
 
 def softly(x):
@@ -383,6 +408,7 @@ class Noisy(nn.Module):
         (lambda x: 1 / 0, "ZeroDivisionError: division by zero"),
         (nn.PReLU(64), "RuntimeError"),
         (nn.PReLU(device="meta"), "is on the meta device"),
+        (nn.LazyBatchNorm1d(), "LazyBatchNorm1d cannot be run on a tensor of shape"),
         (nn.Dropout(0.01), "Dropout gives other values each time"),
         (Noisy(), "call .eval\\(\\) first"),
     ],

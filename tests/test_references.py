@@ -151,6 +151,8 @@ def test_low_precision_is_rounded_once(function, method, dtype):
         (np.ones(4, np.longdouble), np.float64, (4,)),
         (np.ones((4, 4))[::2, 1:3], np.float64, (2, 2)),
         (np.ones(3, ">f8"), np.float64, (3,)),
+        (np.ones(3, ">f4"), np.float32, (3,)),
+        (np.ones((), ">f2"), np.float16, ()),
     ],
 )
 def test_shapes_and_dtypes(x, kind, shape):
@@ -172,3 +174,9 @@ def test_no_torch_is_loaded():
     code = "import sys, gelu_lint.runtime as runtime; runtime.gelu(1.0); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("function", [gelu, gelu_slope])
+def test_masks_are_not_lost(function):
+    with pytest.raises(TypeError, match=r"x\.filled\(nan\)"):
+        function(np.ma.array([1.0, 2.0], mask=[False, True]))

@@ -18,20 +18,12 @@ from gelu_lint.runtime.sinks.tensorboard import tensorboard
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::gelu_lint.runtime.monitor.GeluStdWarning"),
+    pytest.mark.usefixtures("one_thread"),
 ]
 WHAT = {
     *("gelu_output_std", "gelu_output_mean", "gelu_input_std", "gelu_input_mean"),
     *("gelu_dead_fraction", "gelu_saturated_fraction", "gelu_nonfinite"),
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    yield
-    torch.set_num_threads(before)
 
 
 class Net(nn.Module):

@@ -183,3 +183,10 @@ def test_they_are_recognised():
 def test_wrong_arguments(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+@pytest.mark.parametrize("module", [GELUT(1.3), GELUClip(maximum=6.0), SparseGELU(0.5)], ids=lambda m: type(m).__name__)
+def test_only_floating_point_is_taken(module, dtype):
+    with pytest.raises((TypeError, RuntimeError)):
+        module(torch.ones(3).to(dtype))

@@ -6,7 +6,7 @@ from collections import Counter
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gelu_lint.model import Finding, Fix
     from gelu_lint.runner import Run
@@ -106,6 +106,14 @@ def summary(run: Run) -> Iterator[str]:
 def plural(count: int, one: str, many: str = "") -> str:
     """``count`` with its noun."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def aligned(rows: Sequence[Sequence[str]], numbers: bool = False) -> Iterator[str]:
+    """Rows of cells as lines whose columns stand below each other; ``numbers``: all but the first to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.rjust(width) if numbers else cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        yield "  ".join((row[0].ljust(widths[0]), *cells[1:])).rstrip()
 
 
 def printable(text: str) -> str:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from gelu_lint.runtime.monitor import GeluMonitor as GeluMonitor
     from gelu_lint.runtime.monitor import GeluMonitorWarning as GeluMonitorWarning
     from gelu_lint.runtime.monitor import GeluStdWarning as GeluStdWarning
+    from gelu_lint.runtime.phrases import told as told
     from gelu_lint.runtime.probe import Activation as Activation
     from gelu_lint.runtime.probe import ProbeError as ProbeError
     from gelu_lint.runtime.probe import Report as Report
     from gelu_lint.runtime.probe import probe as probe
     from gelu_lint.runtime.recognise import recognise as recognise
-    from gelu_lint.runtime.recognise import told as told
     from gelu_lint.runtime.references import gelu as gelu
     from gelu_lint.runtime.references import gelu_slope as gelu_slope
     from gelu_lint.runtime.subject import NotDeterministic as NotDeterministic
@@ -57,7 +57,7 @@ _PUBLIC = {
     "recognise": "recognise",
     "Report": "probe",
     "SparseGELU": "variants",
-    "told": "recognise",
+    "told": "phrases",
 }
 
 

@@ -14,7 +14,9 @@ from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.runtime.depth import Depth, depth_flow
 from gelu_lint.runtime.exact import NAMES
 from gelu_lint.runtime.factory import Built, FactoryError, load
-from gelu_lint.runtime.gradient_flow import Flow, Row, described, gradient_flow
+from gelu_lint.runtime.faults import in_one_line
+from gelu_lint.runtime.gradient_flow import Flow, Row, gradient_flow
+from gelu_lint.runtime.phrases import phrase
 from gelu_lint.runtime.probe import Activation, ProbeError, probe
 from gelu_lint.runtime.runs import Run
 from gelu_lint.runtime.subject import NotElementwise
@@ -41,9 +43,8 @@ def cases(text: str) -> tuple[Case, ...]:
         report = probe(built.model, *built.args, **built.kwargs)
     except ProbeError as error:
         raise FactoryError(f"{text}: {error}") from error
-    except Exception as error:
-        said = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise FactoryError(f"the model of {text} cannot be run on its inputs: {said}") from error
+    except (Exception, SystemExit) as error:
+        raise FactoryError(f"the model of {text} cannot be run on its inputs: {in_one_line(error)}") from error
     found = [activation for activation in report.activations if is_gelu(activation)]
     if not found:
         hint = "" if built.has_inputs else "; give inputs, too, to see those that are no modules"
@@ -69,7 +70,7 @@ def is_gelu(activation: Activation) -> bool:
 def _flow(model: nn.Module, activation: Activation, dtype: torch.dtype) -> Flow:
     identity = activation.identity
     if activation.spelling == "fast path":  # no gradient goes through it
-        row = Row("function", "", activation.claimed, described(identity), not activation.problem)
+        row = Row("function", "", activation.claimed, phrase(identity), not activation.problem)
         return Flow((row,), identity, activation.claimed, _where(activation), Run([], [], [], "", False))
     right = not activation.problem and identity.flavour in NAMES
     expected = identity.flavour if right else activation.claimed if activation.claimed in NAMES else None

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 import torch
 from torch import nn
 
-from gelu_lint.numerics.flavours import FLAVOURS
+from gelu_lint.numerics.flavours import FLAVOURS, GELUS
 from gelu_lint.numerics.match import Identity
 from gelu_lint.runtime.fused import KERNELS, inside, uses_gelu
 from gelu_lint.runtime.naming import (
@@ -32,7 +32,8 @@ _PUBLIC = re.compile(r"torch\.nn\.\w+")  # torch's activation modules
 
 
 class Draft(NamedTuple):
-    """An activation before it is judged: what its names claim, and whether one says that it is something else."""
+    """An activation before it is judged: what its names claim, whether one says that it is something else, and whether
+    what claims is merely around it (``loose``)."""
 
     path: str
     spelling: str
@@ -41,6 +42,7 @@ class Draft(NamedTuple):
     function: Function
     claim: Claim | None
     denied: bool = False
+    loose: bool = False
 
 
 def full_name(module: nn.Module) -> str:
@@ -51,8 +53,12 @@ def full_name(module: nn.Module) -> str:
 
 def drafts(run: Record, finder: Finder) -> Iterator[Draft]:
     """The activations of a run that are worth a row."""
-    for segment in finder.segments(run):
-        draft = _draft(segment, finder)
+    found = [_draft(segment, finder) for segment in finder.segments(run)]
+    right = {(each.path, each.claim) for each in found if each.claim and each.identity.flavour in each.claim.flavours}
+    for draft in found:
+        if draft.loose and (draft.path, draft.claim) in right and draft.identity.flavour not in GELUS:
+            # The name of a gated unit, or of a function that does more, means its GELU, not what else it computes.
+            draft = draft._replace(claim=None)
         if listable(draft):
             yield draft
     kernels: dict[tuple[str, bool], tuple[Function, Identity]] = {}
@@ -96,14 +102,15 @@ def _draft(segment: Segment, finder: Finder) -> Draft:
         return Draft(
             wrapping[0].path, "module", full_name(module), segment.identity, module, claim, any(map(denies, names))
         )
-    if claim is None:
+    loose = claim is None
+    if loose:
         claim = strongest(_around(segment))
     callee = BUILT_INS.get(segment.end.name, "") if len(segment.function) == 1 else ""
     denied = any(map(denies, names))
     if callee:
-        return Draft(path, "call", callee, segment.identity, segment.function, claim, denied)
+        return Draft(path, "call", callee, segment.identity, segment.function, claim, denied, loose)
     function = _own(segment, functions, finder)
-    return Draft(path, "formula", _written(segment, functions), segment.identity, function, claim, denied)
+    return Draft(path, "formula", _written(segment, functions), segment.identity, function, claim, denied, loose)
 
 
 def _around(segment: Segment) -> Iterator[Claim | None]:

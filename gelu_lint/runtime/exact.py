@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from gelu_lint.config import did_you_mean
-from gelu_lint.numerics.flavours import FLAVOURS, QUICK_SLOPE, Function
+from gelu_lint.numerics.flavours import Function
+from gelu_lint.runtime.identities import functions
 
 #: Names of flavours and families, with those of torch's ``approximate``.
 NAMES = {**{name: name for name in ("erf", "tanh", "quick", "silu", "gelu_t", "sigmoid_k")}, "none": "erf"}
@@ -39,15 +40,6 @@ def named(flavour: object) -> str:
         hint = did_you_mean(str(flavour), NAMES)
         raise ValueError(f"{flavour!r} is none of {', '.join(map(repr, NAMES))}{hint}")
     return NAMES[str(flavour)]
-
-
-def functions(flavour: str, parameter: float | None = None) -> tuple[Function, Function]:
-    """Value and slope, float → float; x·Φ(x/τ) and x·σ(kx) are an erf and a quick GELU, scaled."""
-    if flavour in FLAVOURS:
-        return FLAVOURS[flavour].value, FLAVOURS[flavour].slope
-    base = FLAVOURS["erf" if flavour == "gelu_t" else "quick"]
-    scale = 1 / (parameter or 1.0) if flavour == "gelu_t" else (parameter or QUICK_SLOPE) / QUICK_SLOPE
-    return (lambda x: base.value(scale * x) / scale), (lambda x: base.slope(scale * x))
 
 
 def _lifted(function: Function) -> Callable[[Any], Any]:

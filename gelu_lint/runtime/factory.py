@@ -13,11 +13,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from gelu_lint.config import did_you_mean
+from gelu_lint.runtime.faults import NO_TORCH, in_one_line
 
 if TYPE_CHECKING:
     from torch import nn
 
-NO_TORCH = "torch is not installed: `pip install 'gelu-lint[pytest]'` brings it"
 _FORM = "write MODULE:FACTORY, such as my_package.models:build"
 
 
@@ -57,21 +57,12 @@ def load(text: str) -> Built:
         raise FactoryError(f"{text!r} names no factory: {_hint(text.strip(), colon, attribute)}")
     try:
         importlib.import_module("torch")
-    except ModuleNotFoundError as fault:
-        if fault.name == "torch":
-            raise FactoryError(NO_TORCH) from fault
-        raise FactoryError(f"torch cannot be imported: {_told(fault)}") from fault
-    except (ImportError, OSError) as fault:  # a library of its is missing
-        raise FactoryError(f"torch cannot be imported: {_told(fault)}") from fault
+    except (ImportError, OSError) as fault:
+        missing = isinstance(fault, ModuleNotFoundError) and fault.name == "torch"  # else a library of its
+        raise FactoryError(NO_TORCH if missing else f"torch cannot be imported: {in_one_line(fault)}") from fault
     with _as_started(text):
         found = _attribute(_module(name), attribute, text)
         return _built(_made(found, text), text)
-
-
-def _told(fault: BaseException) -> str:
-    """An exception in one line: its class and the first line of what it says."""
-    lines = str(fault).strip().splitlines()
-    return f"{type(fault).__name__}: {lines[0]}" if lines else type(fault).__name__
 
 
 def _hint(text: str, colon: str, attribute: str) -> str:
@@ -122,7 +113,7 @@ def _module(name: str) -> ModuleType:
 
 def _failed(what: str, fault: BaseException) -> NoReturn:
     where = _place(fault)
-    raise FactoryError(f"{what}{where}: {_told(fault)}") from fault
+    raise FactoryError(f"{what}{where}: {in_one_line(fault)}") from fault
 
 
 def _place(fault: BaseException) -> str:
@@ -204,9 +195,13 @@ def _made(found: Any, text: str) -> object:
             f"write a function that gives the {what} its arguments"
         )
     try:
-        return found()
+        made = found()
     except (Exception, SystemExit) as fault:
         _failed(f"{text} raised", fault)
+    if inspect.iscoroutine(made):
+        made.close()
+        raise FactoryError(f"{text} is asynchronous: a factory is a plain function")
+    return made
 
 
 def _needed(function: Callable[..., object]) -> list[str]:

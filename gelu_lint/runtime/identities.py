@@ -1,55 +1,44 @@
-"""What an identity stands for: its function, and its name in words."""
+"""The functions that identities stand for: float → float, in float64, no torch needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from gelu_lint.handwritten import MEANT, label
-from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, Function
-from gelu_lint.numerics.ir import OPS
+from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, QUICK_SLOPE, Function
 from gelu_lint.numerics.match import Identity
 
-#: Families of one parameter: in words, and the function with it.
-_FAMILIES: dict[str, tuple[str, Callable[[float], Function]]] = {
-    "quick": ("x·σ({0:.4g}x)", lambda k: lambda x: x * OPS["sigmoid"].function(k * x)),
-    "sigmoid_k": ("x·σ({0:.4g}x)", lambda k: lambda x: x * OPS["sigmoid"].function(k * x)),
-    "gelu_t": ("x·Φ(x/{0:.4g})", lambda tau: lambda x: x * OPS["ndtr"].function(x / tau)),
-}
+
+def functions(flavour: str, parameter: float | None = None) -> tuple[Function, Function]:
+    """Value and slope of a flavour, or of a member of a family.
+
+    ``parameter``: τ of "gelu_t" (x·Φ(x/τ), by default 1), k of "sigmoid_k" (x·σ(kx), by default 1.702), both above 0.
+    These are an erf and a quick GELU, scaled: s·f(x/s). KeyError for another name.
+    """
+    if flavour == "gelu_t":
+        base, scale = FLAVOURS["erf"], parameter or 1.0
+    elif flavour == "sigmoid_k":
+        base, scale = FLAVOURS["quick"], QUICK_SLOPE / (parameter or QUICK_SLOPE)
+    else:
+        return FLAVOURS[flavour].value, FLAVOURS[flavour].slope
+    return (lambda x: scale * base.value(x / scale)), (lambda x: base.slope(x / scale))
 
 
 def function_of(found: str | Identity, slope: bool = False) -> Function:
-    """The function of a flavour's name or an identity; its derivative, which only FLAVOURS tell, if ``slope``.
+    """The function of a flavour's name or an identity; with ``slope`` its derivative, which not all of them tell.
 
     KeyError for a name that is neither in FLAVOURS nor in OTHERS; ValueError where an identity tells no values, as that
     of a near miss, and for a derivative that is not told.
     """
     identity = Identity(found) if isinstance(found, str) else found
-    family = _FAMILIES.get(identity.flavour)
-    if family is not None and identity.parameter is not None and not slope:
-        return family[1](identity.parameter)
-    if identity.flavour in FLAVOURS:
-        return FLAVOURS[identity.flavour].slope if slope else FLAVOURS[identity.flavour].value
-    if identity.flavour == "squared" and not slope:
+    flavour, parameter = identity.flavour, identity.parameter
+    if parameter is not None and flavour in ("gelu_t", "sigmoid_k", "quick"):
+        return functions("sigmoid_k" if flavour == "quick" else flavour, parameter)[slope]
+    if flavour in FLAVOURS:
+        return functions(flavour)[slope]
+    if flavour == "squared" and not slope:
         whole = FLAVOURS[identity.nearest].value
         return lambda x: whole(x) ** 2
-    if identity.flavour in OTHERS and not slope:
-        return OTHERS[identity.flavour]
+    if flavour in OTHERS and not slope:
+        return OTHERS[flavour]
     if isinstance(found, str):
         raise KeyError(found)
     what = "derivative" if slope else "values"
-    raise ValueError(f"the identity {identity.flavour!r} tells no {what} to draw; give the function itself")
-
-
-def in_words(found: str | Identity) -> str:
-    """What a flavour's name or an identity says of itself: "nearly the tanh GELU: 0.44715 for 0.044715"."""
-    identity = Identity(found) if isinstance(found, str) else found
-    flavour, nearest = identity.flavour, identity.nearest
-    if flavour == "near":
-        return f"nearly {MEANT[nearest]}: {identity.why}"
-    if flavour in _FAMILIES and identity.parameter is not None and flavour != "quick":
-        return _FAMILIES[flavour][0].format(identity.parameter)
-    if flavour == "gate":
-        return f"the gate of {label(nearest) if nearest else 'a GELU'}, without its factor x"
-    if flavour in ("clipped", "squared", "sparse") and nearest:
-        return f"{label(nearest)}, {flavour}"
-    return label(flavour) if flavour in FLAVOURS or flavour in OTHERS else "no known GELU"
+    raise ValueError(f"the identity {flavour!r} tells no {what} to draw; give the function itself")

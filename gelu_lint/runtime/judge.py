@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torch import nn
@@ -12,9 +12,9 @@ from gelu_lint.handwritten import distance, label, off
 from gelu_lint.numerics.flavours import FLAVOURS, GELUS, OTHERS, difference
 from gelu_lint.numerics.match import Identity
 from gelu_lint.runtime.drafts import Draft, Function
+from gelu_lint.runtime.identities import function_of
 from gelu_lint.runtime.naming import Claim, config_of, pattern, settings_of
-from gelu_lint.runtime.recognise import told
-from gelu_lint.runtime.table import shown
+from gelu_lint.runtime.phrases import phrase, told
 
 
 class Verdict(NamedTuple):
@@ -83,7 +83,7 @@ def _problem(draft: Draft) -> str:
         return _contradiction(identity, claim)
     if draft.denied or flavour == "clipped":
         return ""
-    if flavour in _FAMILIES:
+    if flavour in ("gelu_t", "sigmoid_k"):
         return "" if _learns(draft.function) else _stranger(identity, claim)
     return _put(told(identity), under)
 
@@ -98,24 +98,13 @@ def _put(sentence: str, under: str) -> str:
     return re.sub(r"(?=[:;,]|$)", lambda _: under, sentence, count=1)
 
 
-#: Families with a parameter p, as functions: x·σ(px) and x·Φ(x/p).
-_FAMILIES: dict[str, Callable[[float, float], float]] = {
-    "sigmoid_k": lambda x, p: FLAVOURS["silu"].value(p * x) / p,
-    "gelu_t": lambda x, p: FLAVOURS["erf"].value(x / p) * p,
-}
-
-
 def _stranger(identity: Identity, claim: Claim) -> str:
     """What is wrong with a member of a family that has the name of a GELU."""
-    parameter, member = identity.parameter or 1.0, _FAMILIES[identity.flavour]
-    gap = difference(lambda x: member(x, parameter), FLAVOURS[claim.flavour("erf")].value)
-    return f"computes {shown(identity)} {claim.under}: {distance(gap.size, gap.at)}"
+    gap = difference(function_of(identity), FLAVOURS[claim.flavour("erf")].value)
+    return f"computes {phrase(identity)} {claim.under}: {distance(gap.size, gap.at)}"
 
 
 def _contradiction(identity: Identity, claim: Claim) -> str:
     wanted = claim.flavour("erf")
-    name = label(identity.flavour)
     far = off(identity.flavour, wanted)[1] if identity.flavour in (*FLAVOURS, *OTHERS) else ""
-    if identity.flavour == "quick" and identity.parameter is not None:
-        name = name.replace("1.702", f"{identity.parameter:.5g}")
-    return f"computes {name} {claim.under}: {far or distance(identity.error, identity.at)}"
+    return f"computes {phrase(identity)} {claim.under}: {far or distance(identity.error, identity.at)}"

@@ -9,14 +9,15 @@ from typing import NamedTuple
 
 from gelu_lint.config import forget, settings_for
 from gelu_lint.engine import formulas, summarise
-from gelu_lint.handwritten import fp16_hazard, named, overflow, target
+from gelu_lint.handwritten import fp16_hazard, label, named, overflow, target
 from gelu_lint.kinds import kind_of
 from gelu_lint.model import FileSummary, Project, Site
 from gelu_lint.numerics.evaluate import columns, steps
 from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, Function, difference
 from gelu_lint.numerics.ir import Expr
 from gelu_lint.numerics.match import Identity
-from gelu_lint.runtime.identities import function_of, in_words
+from gelu_lint.runtime.identities import function_of
+from gelu_lint.runtime.phrases import explained
 from gelu_lint.source import Unreadable, decode, read_bytes
 
 _PLACE = re.compile(r"(.+?):(\d{1,9})(?::(\d{1,9}))?")
@@ -93,7 +94,7 @@ def _found(site: Site, expr: Expr | None, project: Project) -> Found | None:
     """A site as a function, None where nothing says which."""
     nearest, why = (site.formula.nearest, site.formula.why) if site.formula is not None else ("", "")
     if site.form == "backward":
-        return Found(_evaluated(expr), nearest, True, f"\nnot the derivative of {in_words(nearest)}") if expr else None
+        return Found(_evaluated(expr), nearest, True, f"\nnot the derivative of {label(nearest)}") if expr else None
     identity = Identity(site.flavour, parameter=site.parameter, nearest=nearest, why=why)
     if expr is not None:
         function = _evaluated(expr)
@@ -102,7 +103,7 @@ def _found(site: Site, expr: Expr | None, project: Project) -> Found | None:
     else:
         return None
     claim = f", {named(site)}" if site.claims else ""
-    return Found(function, _wanted(site, project), False, f"{claim}{_hazard(site)}\n{in_words(identity)}")
+    return Found(function, _wanted(site, project), False, f"{claim}{_hazard(site)}\n{explained(identity)}")
 
 
 def _hazard(site: Site) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
 import warnings
@@ -14,10 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from gelu_lint.config import did_you_mean
+from gelu_lint.runtime.eager import Eager, in_compiled
 from gelu_lint.runtime.measure import measure, read_all, refusal
 from gelu_lint.runtime.moments import Tally, tally
-from gelu_lint.runtime.spread import BOUNDS, count_bad, explain, table
-from gelu_lint.runtime.watch import Eager, Hook, Watch, in_backward, in_compiled, names, under_way, unwrapped
+from gelu_lint.runtime.spread import BOUNDS, count_bad, explain
+from gelu_lint.runtime.summary import table
+from gelu_lint.runtime.watch import Hook, Watch, in_backward, names, under_way, unwrapped
 
 #: Called with the number of a step and its values by "<layer>/<what>".
 Sink = Callable[[int, Mapping[str, float]], object]
@@ -93,14 +95,11 @@ class GeluMonitor:
     ) -> None:
         if not isinstance(model, nn.Module):
             raise TypeError(f"GeluMonitor watches a torch.nn.Module, not a {type(model).__name__}")
-        if every < 1:
-            raise ValueError(f"every is {every}; 1 watches all steps, 50 one of fifty")
-        if bounds is not None and not 0 <= bounds[0] < bounds[1]:
-            raise ValueError(f"bounds are {bounds}; they are the least and greatest gelu_output_std, as in {BOUNDS}")
+        sinks = _checked(every, sinks, bounds)
         self.bounds, self.every, self.evaluation, self.manual = bounds, every, evaluation, manual
         self.last: dict[str, float] = {}
         self.last_step: int | None = None
-        self._model, self._number, self._sinks = model, start, tuple(sinks)
+        self._model, self._number, self._sinks = model, start, sinks
         self._watch = Watch(model, self._take, _chooser(model, modules), self._counts)
         self._layers: dict[str, Tally] = {}
         self._step: dict[str, Tally] = {}
@@ -109,7 +108,7 @@ class GeluMonitor:
         self._steps = 0
         self._forwards: list[bool] = []  # those under way, and whether they are steps
         self._raised: BaseException | None = None
-        self._missed = False
+        self._missed = self._empty = False
         self._eager = Eager()
         self._closed = False
         self._handles: list[RemovableHandle] = []
@@ -143,8 +142,9 @@ class GeluMonitor:
         if not self._steps:
             self._warn("", "nothing", f"no forward of {model} in training mode was seen, so nothing was watched")
         elif not self._layers and not any(kind in ("refused", "nothing") for _, kind in self._said):
-            hint = "name the modules of hand-written ones with modules="
-            self._warn("", "nothing", f"no GELU was seen in {model}; {hint}")
+            hint = "no GELU was seen in {}; name the modules of hand-written ones with modules="
+            hint = "all that the GELUs of {} gave was empty, without any value" if self._empty else hint
+            self._warn("", "nothing", hint.format(model))
 
     @property
     def step_number(self) -> int:
@@ -189,7 +189,8 @@ class GeluMonitor:
         """`summary` over all processes of ``group`` (of torch.distributed; None: all), the same on each.
 
         Moments are merged exactly, not averaged; a layer that one process alone has seen is there, too. This is a
-        collective: call it on every process or on none. Nothing is sent otherwise, and sinks get what their own
+        collective: call it once on every process, whatever number of steps each has taken. One that calls it alone
+        waits until the timeout of the group, which raises. Nothing is sent otherwise, and sinks get what their own
         process saw. Without a process group it is `summary`.
         """
         if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
@@ -306,6 +307,7 @@ class GeluMonitor:
             return
         assert isinstance(output, Tensor)
         if not output.numel():
+            self._empty = True
             return
         if given is not None and (given.shape != output.shape or given.device != output.device or refusal(given)):
             given = None
@@ -331,6 +333,21 @@ class GeluMonitor:
             self._warn(name, "std", f"{name}: {explain(found, self.bounds, number)}", GeluStdWarning)
 
 
+def _checked(every: int, sinks: Iterable[Sink], bounds: tuple[float, float] | None) -> tuple[Sink, ...]:
+    if not isinstance(every, int) or every < 1:
+        raise ValueError(f"every is {every!r}; 1 watches all steps, 50 one of fifty")
+    sinks = tuple(sinks) if isinstance(sinks, Iterable) else sinks
+    if not isinstance(sinks, tuple) or not all(map(callable, sinks)):
+        raise TypeError(f"sinks are a list of callables (step, values), such as [print], not {sinks!r}")
+    try:
+        right = bounds is None or (len(bounds) == 2 and 0 <= bounds[0] < bounds[1])
+    except TypeError:
+        right = False
+    if not right:
+        raise ValueError(f"bounds are {bounds}; they are the least and greatest gelu_output_std, as in {BOUNDS}")
+    return sinks
+
+
 def _chooser(
     model: nn.Module, modules: Iterable[str] | Callable[[str, nn.Module], bool]
 ) -> Callable[[str, nn.Module], bool]:
@@ -341,6 +358,5 @@ def _chooser(
     chosen = frozenset(modules)
     known = [name for name, _ in names(model)]
     for name in sorted(chosen.difference(known)):
-        near = difflib.get_close_matches(name, known, 1)
-        raise ValueError(f"the model has no module {name!r}{f'; did you mean {near[0]!r}?' if near else ''}")
+        raise ValueError(f"the model has no module {name!r}{did_you_mean(name, known)}")
     return lambda name, module: name in chosen

@@ -17,6 +17,14 @@ from gelu_lint.numerics.flavours import GELUS
 _APPROXIMATE = {"none": "erf", "tanh": "tanh"}
 
 
+def attribute(thing: Any, name: str) -> Any:
+    """An attribute of what others wrote; None where it has none, or has a property that raises."""
+    try:
+        return getattr(thing, name, None)
+    except Exception:
+        return None
+
+
 class Claim(NamedTuple):
     """What says which flavours something may be. ``who`` is how it is told, ``under`` the same within a sentence."""
 
@@ -53,7 +61,7 @@ def by_unit(name: str, kind: str) -> Claim | None:
 
 def by_attribute(module: nn.Module) -> Claim | None:
     """What ``approximate`` of a module says."""
-    value = getattr(module, "approximate", None)
+    value = attribute(module, "approximate")
     flavour = _APPROXIMATE.get(value) if isinstance(value, str) else None
     said = f"approximate={value!r}"
     return Claim(frozenset((flavour,)), said, f"where {said} is set") if flavour else None
@@ -61,7 +69,7 @@ def by_attribute(module: nn.Module) -> Claim | None:
 
 def of_layer(layer: nn.Module) -> Claim | None:
     """What the activation that a layer was built with says of the one in its fast path."""
-    activation = getattr(layer, "activation", None)
+    activation = attribute(layer, "activation")
     said = by_attribute(activation) if isinstance(activation, nn.Module) else None
     if said is not None:
         who = f"activation.{said.who}"
@@ -153,7 +161,7 @@ def config_of(model: nn.Module, path: str) -> Any:
             break
         chain.append(child)
     for module in reversed(chain):
-        config = getattr(module, "config", None)
+        config = attribute(module, "config")
         if config is not None and not isinstance(config, (str, int, float, nn.Module)):
             return config
     return None

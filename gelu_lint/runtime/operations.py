@@ -163,7 +163,13 @@ def _log2(x: Operand) -> Expr:
     return call("div", call("log", expr(x)), const(math.log(2)))
 
 
-#: By the name of the operation without its overload and the underscore of its in-place form. What torch takes apart
+def bare(op: Any) -> str:
+    """The name of an operation (an overload of torch.ops) without namespace, overload and in-place underscore."""
+    name = str(op._schema.name).partition("::")[2]
+    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
+
+
+#: By the name that `bare` gives. What torch takes apart
 #: before it runs (square, special_ndtr, reshape …) is not among them.
 OPERATIONS: dict[str, Callable[..., Expr]] = {
     **{

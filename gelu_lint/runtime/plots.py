@@ -34,8 +34,9 @@ from gelu_lint.runtime.canvas import (
     save,
     style,
 )
-from gelu_lint.runtime.identities import function_of, in_words
+from gelu_lint.runtime.identities import function_of
 from gelu_lint.runtime.peak import Peak, peak, peak_among
+from gelu_lint.runtime.phrases import explained
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,22 +141,10 @@ def against(
     old = FLAVOURS[wanted].slope if slope else FLAVOURS[wanted].value
     named = found if isinstance(found, (str, Identity)) else identity
     if named is not None:
-        title = title or in_words(named)
+        title = title or explained(Identity(named) if isinstance(named, str) else named)
     if isinstance(found, (str, Identity)):
         found = function_of(found, slope)
-    if callable(found):
-        largest = peak(old, found, difference(old, found))
-        across = _across(largest)
-        points = _points(*across)
-        values = [_finite(found, x) for x in points]
-    else:
-        points, values = _samples(found)
-        largest = peak_among(points, [value - old(x) for x, value in zip(points, values, strict=True)])
-        across = max(points[0], _across(largest)[0]), min(points[-1], _across(largest)[1])
-        if not across[0] < across[1]:
-            across = points[0], points[-1]
-        near = [across[0] <= x <= across[1] for x in points]
-        points, values = ([*itertools.compress(column, near)] for column in (points, values))
+    points, values, across, largest = _computed(found, old)
     smooth = _points(*across)
     exact = [old(x) for x in smooth]
     wide = Curve(f"expected: {f'{_name(wanted)}, its derivative' if slope else CURVES[wanted].label}", BLUE, width=2.6)
@@ -168,18 +157,7 @@ def against(
         up = _limits(exact, values)
         left.set(xlim=across, ylim=up, xlabel="x", ylabel=_label(slope))
         if across[0] <= _DIP[0] and _free((*smooth, *points), (*exact, *values), across, up):
-            inset = left.inset_axes(_PLACE)
-            draw(inset, smooth, exact, wide)
-            draw(inset, points, values, dashed)
-            inner = _limits(
-                [y for x, y in zip(smooth, exact, strict=True) if _DIP[0] <= x <= _DIP[1]],
-                [y for x, y in zip(points, values, strict=True) if _DIP[0] <= x <= _DIP[1]],
-                up[1] - up[0],
-            )
-            inset.set(xlim=_DIP, ylim=inner)
-            inset.tick_params(labelsize=8)
-            inset.spines[:].set_visible(True)
-            frame(left, _DIP, inner)
+            _magnify(left, [(smooth, exact, wide), (points, values, dashed)], up[1] - up[0])
         gaps = [value - old(x) for x, value in zip(points, values, strict=True)]
         draw(right, points, gaps, dashed._replace(label="computed − expected", dashes=()))
         mark(right, largest.points if largest.off else ())
@@ -192,6 +170,38 @@ def against(
         made.suptitle(_wrapped(title), fontsize=11)
         legend(made, left)
     return _given(made, path)
+
+
+def _computed(found: Function | Samples, old: Function) -> tuple[list[float], list[float], tuple[float, float], Peak]:
+    """The points and values to draw, the ends of the axis that they are drawn over, and the largest difference."""
+    if callable(found):
+        largest = peak(old, found, difference(old, found))
+        across = _across(largest)
+        points = _points(*across)
+        return points, [_finite(found, x) for x in points], across, largest
+    points, values = _samples(found)
+    largest = peak_among(points, [value - old(x) for x, value in zip(points, values, strict=True)])
+    across = max(points[0], _across(largest)[0]), min(points[-1], _across(largest)[1])
+    if not across[0] < across[1]:
+        across = points[0], points[-1]
+    near = [across[0] <= x <= across[1] for x in points]
+    points, values = ([*itertools.compress(column, near)] for column in (points, values))
+    return points, values, across, largest
+
+
+def _magnify(axes: Axes, curves: Sequence[tuple[Sequence[float], Sequence[float], Curve]], height: float) -> None:
+    """The dip of two curves, the exact one first, in a corner of a panel of this height."""
+    inset = axes.inset_axes(_PLACE)
+    for points, values, curve in curves:
+        draw(inset, points, values, curve)
+    exact, computed = (
+        [y for x, y in zip(points, values, strict=True) if _DIP[0] <= x <= _DIP[1]] for points, values, _ in curves
+    )
+    up = _limits(exact, computed, height)
+    inset.set(xlim=_DIP, ylim=up)
+    inset.tick_params(labelsize=8)
+    inset.spines[:].set_visible(True)
+    frame(axes, _DIP, up)
 
 
 def _check(path: Path | None) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +13,7 @@ from torch.utils._pytree import tree_map
 from gelu_lint.numerics.match import Identity
 from gelu_lint.reports.text import plural
 from gelu_lint.runtime.drafts import Draft, Function, drafts, full_name, listable
+from gelu_lint.runtime.faults import in_one_line
 from gelu_lint.runtime.fused import KERNELS
 from gelu_lint.runtime.judge import Verdict, judged
 from gelu_lint.runtime.naming import (
@@ -175,23 +173,30 @@ def _moved(values: Any, model: nn.Module) -> Any:
 def _both(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], kept: Kept) -> tuple[Found, list[str]]:
     found: Found = {}
     notes: list[str] = []
-    faults: list[Exception] = []
+    faults: list[BaseException] = []
     finder = Finder()
     seen: set[int] = set()
+    elsewhere: set[int] = set()
     for mode in ("train", "eval"):
         _switch(model, mode == "train")
         try:
             run = _record(model, args, kwargs, kept)
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             faults.append(fault)
-            notes.append(f"the model cannot be run in {mode} mode: {_said(fault)}")
+            notes.append(f"the model cannot be run in {mode} mode: {in_one_line(fault)}")
             continue
         finally:
             kept.restore()
         seen.update(id(place.module) for place in run.places)
+        elsewhere.update(run.elsewhere - seen)
         found[mode] = list(drafts(run, finder))
     if len(faults) == 2:
-        raise ProbeError(f"the model cannot be run on these inputs: {_said(faults[-1])}") from faults[-1]
+        raise ProbeError(f"the model cannot be run on these inputs: {in_one_line(faults[-1])}") from faults[-1]
+    hidden = [name for name, module in model.named_modules() if id(module) in elsewhere]
+    if hidden:
+        what = plural(len(hidden), "module")
+        notes.append(f"{what} ran in another thread, where operations are not seen: {_listed(hidden)}")
+    seen |= elsewhere
     idle = [name for name, module in model.named_modules() if id(module) not in seen and _is_activation(module)]
     if idle:
         notes.append(f"{plural(len(idle), 'activation module')} never ran on these inputs: {_listed(idle)}")
@@ -206,11 +211,6 @@ def _switch(model: nn.Module, training: bool) -> None:
             module.training = training
 
 
-def _said(fault: Exception) -> str:
-    lines = [line for line in str(fault).strip().splitlines() if line.strip()]
-    return f"{type(fault).__name__}: {lines[0].strip()}" if lines else type(fault).__name__
-
-
 def _listed(paths: list[str]) -> str:
     counts = Counter(map(pattern, paths))
     names = [name if count == 1 else f"{name} ({count})" for name, count in counts.items()]
@@ -219,25 +219,13 @@ def _listed(paths: list[str]) -> str:
 
 def _record(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], kept: Kept) -> Record:
     try:
-        with torch.no_grad(), _eager():
+        with torch.no_grad():
             return record(model, args, kwargs, fused=tuple(KERNELS), written=kept.before_write)
     except Exception as fault:
         if "grad" not in str(fault):
             raise
-    with torch.enable_grad(), _eager():  # it differentiates something itself
+    with torch.enable_grad():  # it differentiates something itself
         return record(model, args, kwargs, fused=tuple(KERNELS), written=kept.before_write)
-
-
-@contextmanager
-def _eager() -> Iterator[None]:
-    """Nothing is compiled: compiled code is not seen. What compiles is loaded by `torch.compile` only."""
-    compiler = getattr(torch, "compiler", None) if "torch._dynamo" in sys.modules else None
-    stance = getattr(compiler, "set_stance", None)  # torch 2.6
-    if stance is None:
-        yield
-    else:
-        with stance("force_eager"):
-            yield
 
 
 def _is_activation(module: nn.Module) -> bool:

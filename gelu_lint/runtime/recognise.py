@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from gelu_lint.handwritten import MEANT, distance, label
+from gelu_lint.handwritten import label
 from gelu_lint.numerics import match
 from gelu_lint.numerics.evaluate import CORE, GRID, columns, evaluate, steps
 from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, apart, difference
@@ -19,7 +19,7 @@ from gelu_lint.numerics.match import UNKNOWN, Identity
 from gelu_lint.runtime.subject import NotElementwise, Subject
 from gelu_lint.runtime.trace import Traced, trace
 
-__all__ = ["NotElementwise", "recognise", "told"]
+__all__ = ["NotElementwise", "recognise"]
 
 _COARSE = 1e-6  # from this machine epsilon on (half precision), values alone do not tell erf from tanh
 _STEPS_OFF = 4  # how many roundings a value in half precision may be off, of a formula with a handful of steps
@@ -125,29 +125,3 @@ def _coarse(points: Sequence[float], column: Sequence[float], epsilon: float) ->
         return _nearest(points, column, f"half precision is too coarse to tell {' and '.join(map(label, left))} apart")
     nearest = _nearest(points, column)
     return nearest._replace(flavour=nearest.nearest, nearest="") if left == [nearest.nearest] else nearest
-
-
-def told(identity: Identity) -> str:
-    """An identity in one phrase, in the words of the linter's messages: "computes x·σ(x) (SiLU)"."""
-    flavour, error, at, parameter, nearest, why, *_ = identity
-    far = distance(error if math.isfinite(error) else None, at)
-    if flavour == "near":
-        return f"nearly {MEANT[nearest]}: {why}; {far}"
-    if flavour == "unknown":
-        reason = f" ({why})" if why else ""
-        return f"computes no known GELU{reason}" + (f"; nearest is {label(nearest)}, {far}" if nearest else "")
-    if flavour == "sigmoid_k":
-        return f"computes x·σ({parameter:.5g}x), not {label('quick')}: {far}"
-    if flavour == "gelu_t":
-        return f"computes x·Φ(x/{parameter:.5g}), not {label('erf')}: {far}"
-    if flavour == "clipped":
-        return f"computes {label(nearest)}, clamped at {parameter:.5g}".replace("-", "−")
-    if flavour == "squared":
-        return f"computes the square of {label(nearest)}"
-    if flavour == "gate":
-        whole = label(nearest) if nearest else f"x·σ(kx) or x·Φ(x/τ), parameter {parameter:.5g}"
-        return f"computes the gate of {whole}, without its factor x"
-    name = label(flavour)
-    if flavour == "quick" and parameter is not None:
-        name = name.replace("1.702", f"{parameter:.5g}")
-    return f"computes {name}"

@@ -10,23 +10,26 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
+from itertools import count, islice
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from gelu_lint.numerics.flavours import QUICK_SLOPE, SQRT_2_OVER_PI, SQRT_HALF, TANH_CUBIC
-from gelu_lint.runtime.operations import OPERATIONS
+from gelu_lint.runtime.eager import EagerMode, eager
+from gelu_lint.runtime.operations import OPERATIONS, bare
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _CALLS = {nn.Module._call_impl.__code__, nn.Module.__call__.__code__}
 _HERE = __file__
+_MOST = 100  # items that are asked of a generator
 
 #: Operations whose result is their argument, as far as values go.
 _SAME = frozenset(("clone", "alias", "detach", "lift_fresh", "contiguous", "lift"))
@@ -37,7 +40,20 @@ _VIEWS = frozenset(
         *("expand", "select", "slice", "narrow", "flatten"),
     )
 )
-_FILLED = frozenset(("full", "full_like", "ones", "ones_like", "zeros", "zeros_like", "scalar_tensor"))
+_FILLED = frozenset(
+    (
+        "full",
+        "full_like",
+        "ones",
+        "ones_like",
+        "zeros",
+        "zeros_like",
+        "scalar_tensor",
+        "new_full",
+        "new_ones",
+        "new_zeros",
+    )
+)
 #: Operations on elements that have no formula, but are activations.
 _OTHERS = frozenset(("special_erf", "softshrink", "hardshrink", "selu", "relu6", "logit", "atan", "sin", "cos"))
 #: Numbers of GELUs, which half precision cuts short.
@@ -74,14 +90,19 @@ class Call(NamedTuple):
         return found if getattr(found, "__code__", None) is self.code else None
 
 
-class Place:
-    """One call of a module: its dotted path and what called it; what it gave, once it is over."""
+Stack = list[tuple[FrameType, Call]]
 
-    __slots__ = ("module", "out", "outer", "path")
+
+class Place:
+    """One call of a module: its dotted path and what called it; the functions that run in it; what it gave, once it is
+    over."""
+
+    __slots__ = ("module", "out", "outer", "path", "stack")
 
     def __init__(self, module: nn.Module, path: str, outer: Place | None) -> None:
         self.module, self.path, self.outer = module, path, outer
         self.out: Node | None = None
+        self.stack: Stack = []
 
     def chain(self) -> Iterator[Place]:
         """This call and those that it is in, innermost first."""
@@ -93,9 +114,10 @@ class Place:
 
 class Node:
     """One tensor. ``op`` is None where it is no function of one other tensor's elements; else ``base`` is what it is
-    a function of, over all steps, and ``args`` and ``kwargs`` are nodes and numbers."""
+    a function of, over all steps, and ``args`` and ``kwargs`` are nodes and numbers. A product of different tensors
+    has its ``factors``, and ``part`` is the product of those that are functions of one tensor."""
 
-    __slots__ = ("args", "base", "calls", "kwargs", "number", "op", "place", "users")
+    __slots__ = ("args", "base", "calls", "factors", "kwargs", "number", "op", "part", "place", "users")
 
     def __init__(self, number: int, place: Place | None, calls: tuple[Call, ...]) -> None:
         self.number, self.place, self.calls = number, place, calls
@@ -103,6 +125,8 @@ class Node:
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}
         self.base: Node = self
+        self.factors: tuple[Any, ...] = ()
+        self.part: Node | None = None
         self.users: list[tuple[Node | None, Place | None, tuple[Call, ...]]] = []
 
     @property
@@ -123,12 +147,6 @@ class Fused(NamedTuple):
     place: Place | None
 
 
-def bare(op: Any) -> str:
-    """The name of an operation without its overload and the underscore of its in-place form."""
-    name: str = op._schema.name.partition("::")[2]
-    return name.rstrip("_") if not name.startswith("_") or name.endswith("_") else name
-
-
 class Record:
     """All that one run of a model computed."""
 
@@ -136,9 +154,10 @@ class Record:
         self.nodes: list[Node] = []
         self.fused: list[Fused] = []
         self.places: list[Place] = []
+        self.elsewhere: set[int] = set()  # modules, by identity, that were called in other threads
 
 
-class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Recorder(EagerMode):
     def __init__(self, record: Record, fused: Sequence[str], written: Callable[[torch.Tensor], None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.record = record
@@ -146,7 +165,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._fused, self._written = frozenset(fused), written
         self._known: Any = WeakTensorKeyDictionary()  # a node, or the number that a tensor holds everywhere
         self._views: dict[tuple[Any, ...], Node] = {}
-        self._calls: dict[int, Call] = {}
+        self._outside: Stack = []
+        self._numbers = count()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -156,15 +176,19 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         changed = _changed(func, args, kwargs) if func._schema.is_mutable else []
         for tensor in changed:
             self._written(tensor)
+        if name == "gelu" and not isinstance(self._look(args[0]), Node):
+            self.follow(args[0])  # a parameter with one element
         if name in self._fused:
             first, *_ = _tensors(args)
             plain = tuple(None if isinstance(value, torch.Tensor) else value for value in args)
             self.record.fused.append(Fused(name, func, plain, kwargs, first.device, first.dtype, self.place))
-        given = {id(t): self._look(t) for t in _tensors((*args, *kwargs.values()))}
+        outs = _outs(func)  # what it overwrites is no input
+        asked = {key: value for key, value in kwargs.items() if key not in outs}
+        given = {id(t): self._look(t) for t in _tensors((*args, *asked.values()))}
         result = func(*args, **kwargs)
         results = [*_tensors((result,)), *(tensor for tensor in changed if tensor is not result)]
         if results:
-            self._bind(func, name, args, kwargs, given, results)
+            self._bind(func, name, args, asked, given, results)
         return result
 
     def _bind(
@@ -179,9 +203,12 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         out, values = results[0], list(given.values())
         nodes = [value for value in values if isinstance(value, Node)]
         known: Any = None
-        if not nodes:
+        if name in _FILLED:
+            known = _number(out)
+        elif not nodes:
             if len(results) == 1 and not _random(func) and name != "empty":
-                known = _number(out) if out.numel() == 1 or name in _FILLED or name in _VIEWS else None
+                even = name in _VIEWS or (values and name in ELEMENTWISE)
+                known = _number(out) if out.numel() == 1 or even else None
         elif len(results) == 1 and (name in _SAME or (name == "_to_copy" and out.dtype.is_floating_point)):
             known = nodes[0]
         elif name == "copy" and len(args) > 1 and isinstance(args[1], torch.Tensor) and args[0].shape == args[1].shape:
@@ -206,10 +233,44 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             held = (*node.args, *node.kwargs.values())
             if node.op is None or any(isinstance(value, torch.Tensor) for value in held):
                 node.op, node.base, node.args, node.kwargs = None, node, (), {}
+        if name in ("mul", "div") and len(results) == 1:
+            self._multiplied(node, name, [_operand(value, given) for value in args[:2]])
         self._used(nodes, node if node.op is not None else None, calls)
         self._known[out] = node
         for other in results[1:]:
             self._known[other] = self._new(calls)
+
+    def _multiplied(self, node: Node, name: str, operands: list[Any]) -> None:
+        """Note the factors of a product. In ``u * g * Φ(g)`` no tensor is the GELU of g, but two factors are."""
+        first, second = operands
+        if name == "div":
+            if isinstance(second, Node) or not second:
+                return
+            second = 1 / second
+        elif not isinstance(first, Node):
+            first, second = second, first
+        mine, others = _factors(first), _factors(second)
+        if isinstance(second, Node):
+            if node.op is not None:
+                return
+            node.factors = (*mine, *others)
+            shared = {id(f.base): f.base for f in mine if isinstance(f, Node)}
+            base = next((shared[id(f.base)] for f in others if isinstance(f, Node) and id(f.base) in shared), None)
+            if base is not None:
+                parts = [f for f in node.factors if isinstance(f, Node) and f.base is base]
+                numbers = [n for f in node.factors if f not in parts for n in _numbers(f)]
+                # Other numbers may be meant for another factor: what is a GELU without them is found as that.
+                numbers.sort(key=lambda number: number != 0.5)
+                node.part = reduce(self._times, (*parts[1:], *numbers), parts[0])
+        elif first.factors:
+            node.factors = (*mine, second)
+            node.part = self._times(first.part, second) if first.part is not None else None
+
+    def _times(self, a: Node, b: Any) -> Node:
+        node = self._new(self._stack())
+        node.op, node.base, node.args = torch.ops.aten.mul.Tensor, a.base, (a, b)
+        self._used([value for value in (a, b) if isinstance(value, Node)], node, node.calls)
+        return node
 
     def _used(self, nodes: list[Node], user: Node | None, calls: tuple[Call, ...]) -> None:
         for node in nodes:
@@ -241,33 +302,77 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return known if isinstance(known, Node) else None
 
     def _stack(self) -> tuple[Call, ...]:
-        """The functions between the module that runs and the operation, outermost first; torch's own left out."""
-        found: list[Call] = []
+        """The functions between the module that runs and the operation, outermost first; torch's own left out.
+
+        Frames are kept as long as the next operation there: their addresses, which tell calls apart, are soon used
+        again.
+        """
+        held = self._outside if self.place is None else self.place.stack
+        known = {id(frame): call for frame, call in held}
+        found: Stack = []
         frame: FrameType | None = sys._getframe(2)
         while frame is not None and frame.f_code not in _CALLS:
             code = frame.f_code
             if code.co_filename != _HERE and not code.co_filename.startswith(_TORCH):
-                found.append(Call(id(frame), code, frame.f_globals))
+                call = known.get(id(frame)) or Call(next(self._numbers), code, frame.f_globals)
+                found.append((frame, call))
             elif code in _STARTS:
                 break
             frame = frame.f_back
-        return tuple(reversed(found))
+        held[:] = found
+        return tuple(call for _, call in reversed(found))
+
+    def forget(self) -> None:
+        """Let go of the functions that ran outside of all modules."""
+        self._outside.clear()
 
 
-def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return model(*args, **kwargs)
+def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    result = model(*args, **kwargs)
+    if isinstance(result, Generator):  # its work is done when it is asked
+        for _ in islice(result, _MOST):
+            pass
+        result.close()
 
 
 _STARTS = {_run.__code__}
 
 
 def _plain(func: Any) -> Any:
-    """The operation that gives a new tensor instead of changing its first argument; None where there is none."""
+    """The operation that gives a new tensor instead of changing one; None where there is none."""
     if not func._schema.is_mutable:
         return func
     packet = getattr(torch.ops.aten, bare(func), None)
-    overload = func._schema.overload_name or "default"
-    return getattr(packet, overload, None) if packet is not None else None
+    overload = func._schema.overload_name
+    if _outs(func):
+        overload = overload.removesuffix("out").removesuffix("_")
+        plain = getattr(packet, "default", None)
+        if not overload and (plain is None or not isinstance(plain._schema.arguments[0].type, torch.TensorType)):
+            overload = "Tensor"  # of add, mul and so on the default is one of numbers
+    return getattr(packet, overload or "default", None) if packet is not None else None
+
+
+def _outs(func: Any) -> tuple[str, ...]:
+    """The names of the arguments that an operation writes its results into, ``out`` for most."""
+    if not func._schema.is_mutable:
+        return ()
+    return tuple(argument.name for argument in func._schema.arguments if argument.is_out)
+
+
+def _numbers(factor: Any) -> Iterator[float]:
+    """The numbers that a factor is, or has been multiplied by last."""
+    while isinstance(factor, Node) and factor.name in ("mul", "div"):
+        first, second = factor.args
+        if isinstance(second, Node) and (factor.name == "div" or isinstance(first, Node)):
+            return
+        yield from _numbers(first if isinstance(second, Node) else 1 / second if factor.name == "div" else second)
+        factor = second if isinstance(second, Node) else first
+    if isinstance(factor, (int, float)):
+        yield factor
+
+
+def _factors(value: Any) -> tuple[Any, ...]:
+    return (value.factors or (value,)) if isinstance(value, Node) else (value,)
 
 
 def _operand(value: Any, given: dict[int, Any]) -> Any:
@@ -346,6 +451,8 @@ def _calls_seen(recorder: _Recorder, model: nn.Module) -> Iterator[None]:
         if threading.get_ident() == thread:
             recorder.place = Place(module, paths.of(module, recorder.place), recorder.place)
             recorder.record.places.append(recorder.place)
+        else:
+            recorder.record.elsewhere.add(id(module))
 
     def leave(module: nn.Module, args: Any, result: Any) -> None:
         if threading.get_ident() != thread or recorder.place is None:
@@ -353,6 +460,7 @@ def _calls_seen(recorder: _Recorder, model: nn.Module) -> Iterator[None]:
         for place in recorder.place.chain():
             if place.module is module:
                 place.out = recorder.node(result)
+                place.stack.clear()
                 recorder.place = place.outer
                 return
 
@@ -380,6 +488,9 @@ def record(
     recorder = _Recorder(found, fused, written)
     for tensor in _tensors((*args, *kwargs.values())):
         recorder.follow(tensor)
-    with _calls_seen(recorder, model), recorder:
-        _run(model, args, kwargs)
+    try:
+        with _calls_seen(recorder, model), eager(), recorder:
+            _run(model, args, kwargs)
+    finally:
+        recorder.forget()
     return found

@@ -32,7 +32,7 @@ def gelu(x: ArrayLike, method: str = "erf") -> Any:
     float16, float32 and float64 are computed in float64, rounded once, and come back in their own dtype; integers,
     truth values and longdouble give float64. -inf gives -0, +inf gives +inf, nan gives nan.
 
-    Raises ValueError for another method, TypeError for what is no real number.
+    Raises ValueError for another method, TypeError for what is no real number and for masked arrays.
     """
     return _applied(_VALUES, x, method)
 
@@ -48,10 +48,13 @@ def gelu_slope(x: ArrayLike, method: str = "erf") -> Any:
 def _applied(table: dict[str, Callable[[_Array], _Array]], x: ArrayLike, method: str) -> Any:
     if method not in table:
         raise ValueError(f"method must be one of {', '.join(table)}, not {method!r}")
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError("masked arrays are not taken, as masks would be lost: pass x.filled(nan) or x.compressed()")
     given = np.asarray(x)
     if given.dtype.kind not in "fiub":
         raise TypeError(f"real numbers are needed, not {given.dtype}")
-    dtype = given.dtype if given.dtype in (np.float16, np.float32) else np.dtype(np.float64)
+    dtype = given.dtype.newbyteorder("=")
+    dtype = dtype if dtype in (np.float16, np.float32) else np.dtype(np.float64)
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
         return table[method](np.asarray(given, np.float64)).astype(dtype)[()]
 

@@ -1,8 +1,6 @@
-"""What the spread of a GELU's output says, in words, and summaries as text."""
+"""What the spread of a GELU's output says, in words."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from gelu_lint.runtime.moments import Tally, gaussian, input_std
 
@@ -12,15 +10,6 @@ BOUNDS = (0.3, 0.7)
 
 _FITS = 0.1  # how near (relative) the spread must come to that of Gaussian input to be called explained
 _PLAIN = 0.03  # how far a flavour of GELU may be from x·Φ(x): quick is by 0.0203, and bfloat16 rounds
-_COLUMNS = {
-    "output std": "gelu_output_std",
-    "mean": "gelu_output_mean",
-    "dead": "gelu_dead_fraction",
-    "saturated": "gelu_saturated_fraction",
-    "input std": "gelu_input_std",
-    "input mean": "gelu_input_mean",
-    "nan, inf": "gelu_nonfinite",
-}
 
 
 def explain(found: Tally, bounds: tuple[float, float], step: int) -> str:
@@ -56,17 +45,3 @@ def count_bad(found: Tally, step: int) -> str:
         first = "its inputs are all finite"
     size = found.output.size + found.bad_outputs
     return f"{found.bad_outputs} of {size} outputs are nan or infinite at step {step}; {first}"
-
-
-def table(summary: Mapping[str, Mapping[str, float]]) -> str:
-    """A summary as text: a line a layer, below one with the names of the columns."""
-    rows = [["layer", *_COLUMNS]]
-    for name, values in summary.items():
-        rows.append([name, *(_short(values.get(key)) for key in _COLUMNS.values())])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"

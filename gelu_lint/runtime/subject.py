@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import random
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,11 +11,12 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 
 from gelu_lint.numerics.evaluate import GRID
+from gelu_lint.runtime.faults import in_one_line
+from gelu_lint.runtime.untouched import Kept, generators
 
 _T = TypeVar("_T")
 _ROWS = 8  # a mask that drops 1 % of 8 · 110 elements is the same twice once in 10⁷ runs
 _APART = 64  # how many roundings two runs on the same point may be apart: vector code and what is left over differ
-
 _LONGEST = 300  # of what an exception says
 
 
@@ -50,7 +49,7 @@ class Subject:
         for name in ("_orig_mod", "_torchdynamo_orig_callable"):  # what torch.compile was given
             function = getattr(function, name, function)
         self.name = getattr(function, "__qualname__", "") or type(function).__name__
-        self._dtype, self._device = dtype, torch.device(device) if device is not None else _home(function)
+        self._dtype, self._device = dtype, torch.device(device) if device is not None else home(function)
         if self._device.type == "meta":
             raise NotElementwise(f"{self.name} is on the meta device, which holds no values: move it, or pass device=")
         copied = _copied(function, dtype, self._device) if isinstance(function, torch.nn.Module) else None
@@ -109,9 +108,8 @@ class Subject:
         try:
             result = self._run(x.clone())
         except Exception as error:
-            said = f"{type(error).__name__}: {error}".splitlines()[0]
             raise NotElementwise(
-                f"{self.name} cannot be run on a tensor of shape {shape} ({x.dtype}): {said[:_LONGEST]}"
+                f"{self.name} cannot be run on a tensor of shape {shape} ({x.dtype}): {in_one_line(error)[:_LONGEST]}"
             ) from error
         if not isinstance(result, torch.Tensor):
             raise NotElementwise(f"{self.name} gives {_article(type(result).__name__)}, not a tensor")
@@ -133,7 +131,8 @@ def _article(name: str) -> str:
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
-def _home(function: Callable[..., Any]) -> torch.device:
+def home(function: Callable[..., Any]) -> torch.device:
+    """Where a module has its parameters or buffers, else the CPU."""
     if isinstance(function, torch.nn.Module):
         for tensor in (*function.parameters(), *function.buffers()):
             return tensor.device
@@ -157,25 +156,12 @@ def _copied(module: torch.nn.Module, dtype: torch.dtype, device: torch.device) -
 
 @contextmanager
 def _undisturbed(function: object, device: torch.device) -> Iterator[None]:
-    """No gradients, and afterwards the random generators, and a module's flags and buffers, as they were."""
+    """No gradients, and afterwards the random generators, and a module, also that of a method, as they were."""
     module = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
-    parts = list(module.modules()) if isinstance(module, torch.nn.Module) else []
-    flags = [(part, part.training) for part in parts]
-    held = [(tensor, tensor.clone()) for part in parts for tensor in part.buffers(recurse=False)]
-    devices = [device] if device.type == "cuda" else []
-    numpy = sys.modules.get("numpy")
-    states = random.getstate(), numpy.random.get_state() if numpy is not None else None
+    kept = Kept(module) if isinstance(module, torch.nn.Module) else None
     try:
-        with torch.random.fork_rng(devices=devices), torch.no_grad():
+        with generators([device] if device.type == "cuda" else []), torch.no_grad():
             yield
     finally:
-        with torch.no_grad():
-            for tensor, before in held:
-                if not torch.equal(tensor, before):
-                    tensor.copy_(before)
-        random.setstate(states[0])
-        if numpy is not None:
-            numpy.random.set_state(states[1])
-        for part, training in flags:
-            if part.training != training:
-                part.training = training
+        if kept is not None:
+            kept.restore()

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from gelu_lint.handwritten import label
-from gelu_lint.numerics.match import Identity
-from gelu_lint.reports.text import plural, printable
+from gelu_lint.reports.text import aligned, plural, printable
 from gelu_lint.runtime.naming import common, pattern
+from gelu_lint.runtime.phrases import phrase
 
 if TYPE_CHECKING:
     from gelu_lint.runtime.probe import Activation, Report
@@ -60,14 +59,12 @@ def text(report: Report) -> Iterator[str]:
     for members in groups.values():
         first = members[0]
         path = common([member.path for member in members]) + (f" ({len(members)})" if len(members) > 1 else "")
-        shown, spelling, by, claim, state = _cells(first)
+        computes, spelling, by, claim, state = _cells(first)
         mode = "" if first.mode == "both" else f" ({first.mode})"
         calls = str(sum(member.calls for member in members))
-        table.append((printable(path) or "(the model)", shown, spelling + mode, _short(by), calls, claim, state))
+        table.append((printable(path) or "(the model)", computes, spelling + mode, _short(by), calls, claim, state))
     if report.activations:
-        widths = [max(len(row[i]) for row in table) for i in range(len(_HEADS))]
-        for row in table:
-            yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield from aligned(table)
         yield ""
     for problem in report.problems:
         yield printable(problem)
@@ -81,22 +78,8 @@ def text(report: Report) -> Iterator[str]:
 
 
 def _cells(found: Activation) -> tuple[str, str, str, str, str]:
-    return shown(found.identity), found.spelling, printable(found.callee), printable(found.claim), verdict(found)
-
-
-def shown(identity: Identity) -> str:
-    """What an activation computes, in short."""
-    flavour, parameter = identity.flavour, identity.parameter
-    if flavour == "sigmoid_k":
-        return f"x·σ({parameter:.5g}x)"
-    if flavour == "gelu_t":
-        return f"x·Φ(x/{parameter:.5g})"
-    if flavour in ("near", "clipped", "squared", "gate"):
-        words = {"near": "nearly", "gate": "gate of"}
-        return f"{words.get(flavour, flavour)} {label(identity.nearest)}" if identity.nearest else flavour
-    if flavour == "unknown":
-        return "something else"
-    return label(flavour).removeprefix("the ")
+    computes = phrase(found.identity).removeprefix("the ")
+    return computes, found.spelling, printable(found.callee), printable(found.claim), verdict(found)
 
 
 def _short(name: str) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gelu_lint.numerics.ir import Expr, X, const, too_big
-from gelu_lint.runtime.operations import OPERATIONS, Unknown
+from gelu_lint.runtime.eager import EagerMode, eager
+from gelu_lint.runtime.operations import OPERATIONS, Unknown, bare
+from gelu_lint.runtime.untouched import address
 
 
 class Traced(NamedTuple):
@@ -22,12 +23,12 @@ class Traced(NamedTuple):
 def trace(function: Callable[[torch.Tensor], Any], x: torch.Tensor) -> Traced:
     """Run ``function`` on x once, and tell the formula of what it returns. What it raises goes through."""
     recorder = _Recorder(x)
-    with recorder:
+    with eager(), recorder:
         result = function(x)
     return Traced(recorder.formula(result), recorder.epsilon)
 
 
-class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Recorder(EagerMode):
     """Follows what becomes of x. A formula belongs to a storage, so that views of it and changes in place share it."""
 
     def __init__(self, x: torch.Tensor) -> None:
@@ -41,10 +42,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        name = _plain(func)
+        name = bare(func)
         given = [value for value in _flat((*args, *kwargs.values())) if isinstance(value, torch.Tensor)]
         made = name.endswith("_like") or name.startswith("new_")  # of the same kind, with other values
-        followed = not made and any(_address(tensor) in self._formulas for tensor in given)
+        followed = not made and any(address(tensor) in self._formulas for tensor in given)
         formula = self._formula(name, args, kwargs) if followed else None
         result = func(*args, **kwargs)
         if followed:
@@ -72,8 +73,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """The formula of a tensor: what is known of it, or the number that it holds everywhere."""
         found = None
         if isinstance(value, torch.Tensor):
-            address = _address(value)
-            found = self._formulas[address] if address in self._formulas else _number(value)
+            place = address(value)
+            found = self._formulas[place] if place in self._formulas else _number(value)
         if found is not None and too_big(found):
             found = None
         if found is None and otherwise is not None:
@@ -81,7 +82,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return found
 
     def _bind(self, tensor: torch.Tensor, formula: Expr | None) -> None:
-        self._formulas[_address(tensor)] = formula
+        self._formulas[address(tensor)] = formula
         self._kept.append(tensor)
         if tensor.dtype.is_floating_point:
             self.epsilon = max(self.epsilon, torch.finfo(tensor.dtype).eps)
@@ -91,20 +92,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 _ASIDE = frozenset(("out", "layout", "device", "pin_memory", "non_blocking", "memory_format", "implicit"))
 
 
-def _plain(func: Any) -> str:
-    """The name of an operation without its namespace, its overload and the underscore of its in-place form."""
-    name = str(func._schema.name).partition("::")[2]
-    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
-
-
 def _flat(values: Any) -> list[Any]:
     if not isinstance(values, (tuple, list)):
         return [values]
     return [item for value in values for item in _flat(value)]
-
-
-def _address(tensor: torch.Tensor) -> int:
-    return int(tensor.untyped_storage()._cdata)
 
 
 def _number(tensor: torch.Tensor) -> Expr | None:

@@ -22,7 +22,8 @@ class GELUT(nn.Module):
     τ must stay positive: keep its learning rate low, or train its logarithm.
 
     Input and output have the same shape and dtype; half precision is computed in float32, where x/τ does not overflow.
-    Raises ValueError for a tau that is not positive and finite, or another ``approximate``.
+    Raises ValueError for a tau that is not positive and finite, or another ``approximate``, and TypeError for tensors
+    that are not floating-point.
     """
 
     def __init__(self, tau: float = 1.0, *, approximate: str = "none", learnable: bool = False) -> None:
@@ -34,6 +35,8 @@ class GELUT(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The activation of each element."""
+        if not x.is_floating_point():  # as GELU does; the result would be rounded to the dtype of x
+            raise TypeError(f"GELUT takes floating-point tensors, not {x.dtype}")
         wide = x if x.dtype == torch.float64 else x.to(torch.float32)
         return (self.tau * F.gelu(wide / self.tau, approximate=self.approximate)).to(x.dtype)
 

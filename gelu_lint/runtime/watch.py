@@ -6,7 +6,6 @@ thread has its own stack of the modules whose forward is under way; the innermos
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections import Counter
@@ -22,6 +21,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
 
 from gelu_lint.claims import backward, says_gelu, says_glu
+from gelu_lint.runtime.eager import COMPILER, Eager
 
 if not hasattr(torch, "compiler") or not hasattr(torch.compiler, "disable"):
     raise ImportError(f"monitoring needs torch 2.1 or newer, this is {torch.__version__}")
@@ -30,8 +30,7 @@ if not hasattr(torch, "compiler") or not hasattr(torch.compiler, "disable"):
 _WRAPPERS = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
 _CALLED = nn.Module.__call__.__code__.co_filename
 #: Frames between a hook of ours and what called it.
-_COMPILER = os.path.join("_dynamo", "eval_frame.py")
-_OURS = (__file__, _COMPILER)
+_OURS = (__file__, COMPILER)
 #: Built-in GELUs that a function mode sees; the last of them overwrites its input.
 _FUNCTIONS = (F.gelu, torch.ops.aten.gelu, torch.ops.aten.gelu.default, torch._C._nn.gelu_)  # type: ignore[attr-defined]
 
@@ -61,16 +60,6 @@ def in_backward() -> bool:
     return task is not None and task() != -1
 
 
-def in_compiled() -> bool:
-    """Whether this is called from code that torch.compile made, which shows no activations."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name == "compile_wrapper" and frame.f_code.co_filename.endswith(_COMPILER):
-            return True
-        frame = frame.f_back
-    return False
-
-
 def under_way(module: nn.Module) -> int:
     """How many forwards of a module are under way in this thread."""
     frame: FrameType | None = sys._getframe()
@@ -80,41 +69,6 @@ def under_way(module: nn.Module) -> int:
         count += frame.f_code is called and frame.f_locals.get("self") is module
         frame = frame.f_back
     return count
-
-
-class Eager:
-    """While any is held, functions that torch.compile made run as they were written, from their next call on.
-
-    Before torch 2.6 nothing changes. Several may be held at once, and released in any order.
-    """
-
-    _held = 0
-    _stance: Any = None
-
-    def __init__(self) -> None:
-        self._holds = False
-
-    def __bool__(self) -> bool:
-        return self._holds
-
-    def hold(self) -> None:
-        """Run eagerly from now on."""
-        set_stance = getattr(torch.compiler, "set_stance", None)
-        if self._holds or set_stance is None:
-            return
-        self._holds = True
-        Eager._held += 1
-        if Eager._held == 1:
-            Eager._stance = set_stance("force_eager")
-
-    def release(self) -> None:
-        """Compile again, unless others hold it."""
-        if not self._holds:
-            return
-        self._holds = False
-        Eager._held -= 1
-        if not Eager._held:
-            Eager._stance.__exit__(None, None, None)
 
 
 def is_gelu(module: nn.Module) -> bool:
