@@ -18,6 +18,8 @@ pytest_plugins = ["pytester"]
 
 torch.set_num_threads(1)
 PLUGIN = ("-p", "gelu_lint.pytest_plugin")
+#: pytest warns that this very process has the plugin already.
+STRICT = ("-Werror", "-Wignore::pytest.PytestAssertRewriteWarning")
 TEST = "gelu_models::test_gelu_gradient_flow"
 
 NETS = """
@@ -308,7 +310,7 @@ def test_what_is_wrong_fails_with_its_path(project: pytest.Pytester) -> None:
     ],
 )
 def test_kinds_of_models(project: pytest.Pytester, factory: str, outcomes: dict[str, int], said: list[str]) -> None:
-    result = project.runpytest_inprocess(*PLUGIN, "-rs", "-Werror", "--gelu-model", f"nets:{factory}", "gelu_models")
+    result = project.runpytest_inprocess(*PLUGIN, "-rs", *STRICT, "--gelu-model", f"nets:{factory}", "gelu_models")
     result.assert_outcomes(**outcomes)
     result.stdout.fnmatch_lines(said)
 
