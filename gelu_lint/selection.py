@@ -101,6 +101,10 @@ _BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|spl
 _BY_NAME = re.compile(
     r"(?:[=!]=|\bin\b)\s*[\[({]?\s*[\"']|[\"']\s*(?:==|in\b)|startswith|\bcase\b|\bin\s+\w+\s*:|\[|getattr"
 )
+#: What such a test says if it may be for an activation.
+_OF_ACTIVATION = re.compile(
+    r"act|nonlin|elu|silu|swish|mish|glu|tanh|sigm|approx|erf|getattr|name|func|\bfn|(?<![\"'\s])\s+in\s+\w+\s*:", re.I
+)
 #: One of these stands in each statement with a test for a name, or with a look-up that is tried.
 _TESTING = ("== '", '== "', "=='", '=="', "in ('", 'in ("', "in ['", 'in ["', "in {", "startswith(", "except", "case ")
 #: Each row in which _TESTED finds something that _TESTING does not has one of these.
@@ -121,7 +125,9 @@ _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
 #: A product of two, and a call of some name with one.
 _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
 #: What a function holds that compares up to a tolerance, and what a test holds that takes a gradient.
-_CLOSE = re.compile(r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*abs)|abs(?=[\s\S]*assert)")
+_CLOSE = re.compile(
+    r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*\b(?:abs|absolute)\()|\b(?:abs|absolute)\((?=[\s\S]*assert)"
+)
 _SLOPES = re.compile(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
 #: Names without which no product is one of a gate and a value.
 _GATES = ("gate", "gating", "value", "glu")
@@ -1103,9 +1109,9 @@ def _given(text: str, formula: bool, hands: bool, made: bool) -> set[str]:
 
 
 def _asks_name(lines: Lines, i: int) -> bool:
-    """Whether a line may ask for the name of something, or what is tried in it may."""
+    """Whether a line may ask for the name of an activation, or what is tried in it may."""
     rows = (i, *lines.below(i)) if lines.logical[i].word == "try" else (i,)
-    return any(_BY_NAME.search(lines.text(j)) for j in rows)
+    return any(_BY_NAME.search(text) and _OF_ACTIVATION.search(text) for text in map(lines.text, rows))
 
 
 def _in_chain(lines: Lines, i: int) -> bool:
