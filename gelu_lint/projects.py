@@ -27,6 +27,8 @@ from gelu_lint.takers import settings_in, with_takers
 _SMALL = 300
 #: Bytes from which on a file without a GELU is the machinery of a library rather than a model: it is not followed.
 _HUGE = 60_000
+#: Bytes from which on it is not even looked at for contexts: no model is that long.
+_CORE = 100_000
 #: Imported names that hold no model: constants, and what Python itself reads.
 _IDLE = re.compile(r"[A-Z0-9_]+|__\w+__")
 
@@ -47,7 +49,7 @@ class Projects:
         found = []
         for files in self._files:
             own = [path for path in files.tasks if path in hints]
-            found += [files.tasks[path] for path in own if files.small or files.is_near(path, hints[path], marked)]
+            found += [files.tasks[path] for path in own if files.small or files.may_run(path, hints[path], marked)]
         return found
 
     def across(self, results: Mapping[str, Done], jobs: int, cache: Memory | None) -> Iterator[tuple[str, Done]]:
@@ -112,6 +114,13 @@ class _Files:
         if f"{os.sep}." in full:
             full = os.path.normpath(full)
         return full[len(self.root) :].lstrip(os.sep).replace(os.sep, "/")
+
+    def may_run(self, path: str, imported: Iterable[str], marked: Container[str]) -> bool:
+        """Whether a file without a GELU may run one that is marked: it imports it, and is not the core of a library."""
+        try:
+            return os.path.getsize(path) < _CORE and self.is_near(path, imported, marked)
+        except OSError:
+            return False
 
     def is_near(self, path: str, imported: Iterable[str], marked: Container[str]) -> bool:
         """Whether a file imports one that is marked, by way of packages that hand on what they import."""
