@@ -11,6 +11,7 @@ without the option; one that names files takes the models of the option, not tho
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import io
 import os
@@ -231,7 +232,7 @@ def gelu_gradient_flow(request: pytest.FixtureRequest) -> Callable[..., Flow]:
 
     def check(function: Callable[..., Any], expected: str | None = None, **settings: Any) -> Flow:
         __tracebackhide__ = True
-        flow = gradient_flow(function, expected, **settings)
+        flow: Flow = _shortly(gradient_flow, function, expected, **settings)
         if not flow.ok:
             _fail(flow, request.node)
         return flow
@@ -245,7 +246,23 @@ def gelu_flavour() -> Callable[..., Identity]:
     _need_torch("gelu_flavour")
     from gelu_lint.runtime import recognise
 
-    return recognise
+    @functools.wraps(recognise)
+    def flavour(*args: Any, **settings: Any) -> Any:
+        __tracebackhide__ = True
+        return _shortly(recognise, *args, **settings)
+
+    return flavour
+
+
+def _shortly(function: Callable[..., Any], *args: Any, **settings: Any) -> Any:
+    """Call a check; what is not element by element comes without the ways in which that was found out."""
+    from gelu_lint.runtime.recognise import NotElementwise
+
+    __tracebackhide__ = True
+    try:
+        return function(*args, **settings)
+    except NotElementwise as error:
+        raise error.with_traceback(None) from None
 
 
 @pytest.fixture
@@ -262,14 +279,18 @@ def gelu_reference() -> Callable[..., Exact]:
 
 @pytest.fixture
 def gelu_monitor() -> Iterator[Callable[..., GeluMonitor]]:
-    """Makes monitors of models, ``gelu_monitor(model, …)``, and closes them when the test ends."""
+    """Makes monitors of models, ``gelu_monitor(model, …)``, and closes them when the test ends.
+
+    The arguments are those of `gelu_lint.runtime.GeluMonitor`, without ``bounds`` unless they are given: tests run
+    small models as they are initialised, which are healthy whatever the spread of their outputs.
+    """
     _need_torch("gelu_monitor")
     from gelu_lint.runtime.monitor import GeluMonitor
 
     made: list[GeluMonitor] = []
 
-    def make(model: torch.nn.Module, **settings: Any) -> GeluMonitor:
-        made.append(GeluMonitor(model, **settings))
+    def make(model: torch.nn.Module, *, bounds: tuple[float, float] | None = None, **settings: Any) -> GeluMonitor:
+        made.append(GeluMonitor(model, bounds=bounds, **settings))
         return made[-1]
 
     yield make

@@ -264,3 +264,10 @@ def test_models_of_transformers_with_odd_ways(kind: str) -> None:
         config = transformers.Wav2Vec2Config(num_hidden_layers=2, **sizes, **convolutions, **groups)
         inputs = torch.randn(1, 4000)
     assert depth_flow(getattr(transformers, f"{kind}Model")(config), inputs).why == ""
+
+
+def test_the_repr_is_a_sentence() -> None:
+    sound = depth_flow(nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Linear(4, 1)), torch.eye(4))
+    assert repr(sound) == "<Depth: a gradient gets through 2 layers, nothing is wrong>"
+    cut = depth_flow(nn.Sequential(nn.Linear(4, 4), nn.Threshold(9.0, 0.0), nn.Linear(4, 1)), torch.ones(2, 4))
+    assert cut.why and repr(cut) == f"<Depth: {cut.why}>"

@@ -16,6 +16,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -394,6 +395,12 @@ def test_a_module_with_a_name_and_parameters_is_no_activation() -> None:
         ({"sinks": ["tensorboard"]}, TypeError, "sinks are a list of callables"),
         ({"modules": ["0.1"]}, ValueError, "no module '0.1'"),
         ({"modules": ["linaer"]}, ValueError, "did you mean 'linear'"),
+        ({"modules": [Written, "linear"]}, ValueError, "no module of the class Written"),
+        ({"modules": nn.SiLU}, ValueError, "no module of the class SiLU"),
+        ({"modules": [nn.SiLU()]}, TypeError, "names or classes of modules, or a predicate .*, not SiLU"),
+        ({"modules": nn.SiLU()}, TypeError, "names or classes of modules, or a predicate .*, not SiLU"),
+        ({"modules": nn.Sequential(nn.SiLU())}, TypeError, "not Sequential"),
+        ({"modules": 7}, TypeError, "not int"),
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], error: type[Exception], said: str) -> None:
@@ -933,6 +940,59 @@ def test_healthy_layers_say_nothing_and_bounds_can_be_chosen() -> None:
     assert once(nn.Sequential(nn.GELU()), 5 * x, bounds=None) == []
     assert once(nn.Sequential(nn.GELU()), 2 * x, bounds=(0.3, 1.5)) == []
     assert len(once(nn.Sequential(nn.GELU()), x, bounds=(0.7, 1.5))) == 1
+
+
+def test_a_layer_is_warned_of_on_each_side_and_once_more_where_the_input_is_not_the_cause() -> None:
+    x, far = torch.randn(10_000), torch.zeros(10_000)
+    far[::1000] = 100.0
+    use: list[Callable[[Tensor], Tensor]] = []
+    said = []
+    model = gives(lambda x: use[-1](x))
+    with GeluMonitor(model, every=1):
+        for given, function in (
+            *((0.1 * x, F.gelu), (0.2 * x, F.gelu), (x, F.gelu), (5 * x, F.gelu), (4 * x, F.gelu)),
+            *((far, F.gelu), (4 * x, F.gelu), (4 * x, F.silu), (0.1 * x, torch.tanh), (0.1 * x, F.gelu)),
+        ):
+            use.append(function)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", GeluStdWarning)
+                model(given)
+            said.append([str(each.message) for each in caught])
+    assert [len(each) for each in said] == [1, 0, 0, 1, 0, 1, 0, 0, 1, 0]
+    assert "narrow" in said[0][0] and "wide" in said[3][0]
+    assert "far from Gaussian" in said[5][0] and "no plain GELU" in said[8][0]
+
+
+def test_warnings_are_of_the_users_line(tmp_path: Path) -> None:
+    def lines(model: nn.Module) -> set[tuple[str, int]]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with GeluMonitor(model, every=1):
+                model(x)
+            GeluMonitor(model).close()
+        assert caught
+        return {(each.filename, each.lineno - lines.__code__.co_firstlineno) for each in caught}
+
+    x = 5 * torch.randn(10_000)
+    assert lines(nn.Sequential(nn.GELU())) == {(__file__, 4), (__file__, 5)}  # the spread; nothing was seen
+    assert lines(gives(lambda x: (x, x))) == {(__file__, 4), (__file__, 5)}
+    compiled = torch.compile(nn.Sequential(nn.GELU()), backend="eager")
+    assert lines(compiled) == {(__file__, 4), (__file__, 5)}
+    script = tmp_path / "loop.py"
+    script.write_text(
+        "import torch\nfrom torch import nn\nfrom gelu_lint.runtime import GeluMonitor\n"
+        "model = nn.Sequential(nn.GELU())\nwith GeluMonitor(model):\n    model(5 * torch.randn(1000))\n"
+    )
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert run.stderr.startswith(f"{script}:6: GeluStdWarning: 0: gelu_output_std is "), run.stderr
+
+
+@pytest.mark.parametrize("modules", [[Written], Written, ["1", Written], lambda name, module: name == "1"])
+def test_hand_written_modules_are_named_by_class_too(modules: Any) -> None:
+    model = net(Written())
+    with GeluMonitor(model, modules=modules) as monitor:
+        train(model)
+    assert list(monitor.summary()) == ["1"]
 
 
 def test_input_far_from_gaussian_and_what_is_no_gelu() -> None:

@@ -442,6 +442,57 @@ def test_the_function_at_a_line_is_found(place: str) -> None:
         assert found.title == f"{BROKEN}/{':'.join(place.split(':')[:2])}{words}"
 
 
+INSTEAD = """\
+from torch import nn
+
+a = nn.Transformer(activation=nn.GELU())
+b = nn.TransformerEncoderLayer(8, 2, activation=nn.GELU("tanh"), batch_first=True)
+c = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, activation=nn.GELU("tanh")), 2)
+d = nn.SiLU(), nn.TransformerEncoderLayer(
+    8, 2, activation=nn.GELU(
+        "tanh"), batch_first=True)
+e = nn.TransformerEncoderLayer(8, 2, activation=nn.GELU("tanh"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "computed", "wanted", "words"),
+    [
+        (
+            3,
+            "ReLU",
+            "erf",
+            "Transformer copies its decoder layer, and the copies compute ReLU in the place of this GELU",
+        ),
+        ("3:31", "ReLU", "erf", "Transformer copies its decoder layer"),
+        (4, "erf", "tanh", "TransformerEncoderLayer with batch_first=True computes the erf GELU in eval"),
+        (5, "ReLU", "tanh", "TransformerDecoder copies the layer"),
+        (8, "erf", "tanh", "TransformerEncoderLayer with batch_first=True computes the erf GELU in eval"),
+        (9, "tanh", "tanh", "the tanh GELU"),
+    ],
+)
+def test_what_runs_in_the_place_of_a_gelu_is_drawn(
+    row: int | str, computed: str, wanted: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.py").write_text(INSTEAD)
+    found = find(f"m.py:{row}")
+    x = np.linspace(-5, 5, 101)
+    assert np.abs([found.function(point) for point in x] - VALUES[computed](x)).max() < 1e-6
+    assert found.wanted == wanted and f"\n{words}" in found.title
+    made = plots.against(found.function, found.wanted, title=found.title, slope=found.slope)
+    assert ("the same function" in made.get_suptitle()) == (computed == wanted)
+    assert made.get_suptitle().count("up to ") == (computed != wanted)
+
+
+@pytest.mark.parametrize("pad", range(0, 90, 3))
+def test_a_title_is_not_broken_in_an_equation(pad: int) -> None:
+    for function, end in ((lambda x: max(x, 0.0) + 0.2 / (1 + (x - 1) ** 2), "x = "), (lambda x: 2 * x, "x → −∞")):
+        title = plots.against(function, "relu", title=f"{'a' * (pad // 2)} {'b' * (pad - pad // 2)}").get_suptitle()
+        assert any(end in line for line in title.split("\n")), title
+        assert title.isprintable() or "\n" in title
+
+
 def test_a_backward_is_held_against_the_derivative() -> None:
     found = find(f"{BROKEN}/ported.py:20")
     assert (found.wanted, found.slope) == ("tanh", True)

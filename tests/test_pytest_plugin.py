@@ -269,6 +269,61 @@ def test_monitors_are_closed_when_the_test_ends(pytester: pytest.Pytester) -> No
     pytester.runpytest_inprocess(*PLUGIN, "-q").assert_outcomes(passed=2)
 
 
+def test_monitors_have_no_bounds_unless_they_are_given(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        import torch
+        from torch import nn
+        from gelu_lint.runtime import GeluStdWarning
+
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(16, 64), nn.GELU(), nn.Linear(64, 16))
+
+        def test_a(gelu_monitor):
+            monitor = gelu_monitor(model)
+            model(torch.randn(32, 16))
+            assert monitor.summary()["1"]["gelu_output_std"] < 0.35
+
+        def test_b(gelu_monitor):
+            gelu_monitor(model, bounds=(0.5, 0.7))
+            with pytest.warns(GeluStdWarning, match="outside 0.5 to 0.7"):
+                model(torch.randn(32, 16))
+    """)
+    pytester.runpytest_inprocess(*PLUGIN, "-q", "-W", "error").assert_outcomes(passed=2)
+
+
+def test_what_is_not_element_by_element_fails_in_short(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        import torch
+        from torch import nn
+
+        def raises(x):
+            raise RuntimeError("needs a mask")
+
+        @pytest.mark.parametrize("function", [nn.Linear(8, 8), raises, nn.Softmax(-1)])
+        class Test:
+            def test_flow(self, gelu_gradient_flow, function):
+                gelu_gradient_flow(function)
+
+            def test_flavour(self, gelu_flavour, function):
+                gelu_flavour(function)
+
+        def test_error(gelu_flavour, gelu_gradient_flow):
+            for check in (gelu_flavour, gelu_gradient_flow):
+                with pytest.raises(ValueError, match="needs a mask"):
+                    check(raises)
+    """)
+    result = pytester.runpytest_inprocess(*PLUGIN, "-W", "error")
+    result.assert_outcomes(failed=6, passed=1)
+    text = result.stdout.str()
+    assert "direct cause" not in text and "During handling" not in text
+    assert not any(".py:" in line and "NotElementwise" not in line and "test_" not in line for line in result.outlines)
+    assert len(result.outlines) < 6 * 25, text
+    result.stdout.fnmatch_lines(["E *NotElementwise: *Linear*mat1*", "E *NotElementwise: *raises*needs a mask*"])
+    result.stdout.fnmatch_lines(["FAILED *test_flow*Linear*"])
+
+
 def test_the_message_shows_the_table_and_no_inside(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("import torch\n\n\ndef test_gelu(gelu_gradient_flow):\n    gelu_gradient_flow(torch.relu)\n")
     result = pytester.runpytest_inprocess(*PLUGIN)

@@ -461,3 +461,16 @@ def test_warnings_of_the_callable_are_its_own() -> None:
 def test_where_float16_is_not_used_the_message_says_what_to_do() -> None:
     message = gradient_flow(lambda x: 0.5 * x * (1 + torch.tanh(ROOT * (x + 0.044715 * x**3)))).message()
     assert "Where it is never used in float16: dtype=torch.float32" in message
+
+
+def test_the_repr_is_a_sentence() -> None:
+    assert repr(gradient_flow(F.gelu)) == "<Flow: the erf GELU, nothing is wrong>"
+    wrong = gradient_flow(F.silu)
+    assert repr(wrong) == str(wrong) == f"<Flow: {wrong.why}>" and len(repr(wrong)) < 120
+
+
+@pytest.mark.parametrize("cube", [lambda x: x**3, lambda x: torch.pow(x, 3), lambda x: x.pow(3.0)])
+def test_what_overflows_where_no_activation_gets_is_a_note_in_bfloat16(cube: Callable[[Tensor], Tensor]) -> None:
+    flow = gradient_flow(lambda x: 0.5 * x * (1 + torch.tanh(ROOT * (x + 0.044715 * cube(x)))), dtype=torch.bfloat16)
+    assert flow.ok and flow.rows[-1].ok is None
+    assert flow.rows[-1].got.endswith("from |x| = 1.06645e19 on, where no activation gets")

@@ -49,6 +49,9 @@ class Depth(NamedTuple):
     layers: tuple[Layer, ...]
     why: str
 
+    def __repr__(self) -> str:
+        return f"<Depth: {self.why or f'a gradient gets through {len(self.layers)} layers, nothing is wrong'}>"
+
     @property
     def ok(self) -> bool:
         """Whether nothing is wrong."""

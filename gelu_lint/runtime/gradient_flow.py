@@ -85,6 +85,9 @@ class Flow(NamedTuple):
     why: str
     run: Run
 
+    def __repr__(self) -> str:
+        return f"<Flow: {self.why or f'{phrase(self.identity)}, nothing is wrong'}>"
+
     @property
     def ok(self) -> bool:
         """Whether nothing is wrong."""

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gelu_lint.config import forget, settings_for
-from gelu_lint.engine import formulas, summarise
+from gelu_lint.engine import formulas, judge, summarise
 from gelu_lint.handwritten import fp16_hazard, label, named, overflow, target
 from gelu_lint.kinds import kind_of
-from gelu_lint.model import FileSummary, Project, Site
+from gelu_lint.model import FileSummary, Finding, Project, Site
 from gelu_lint.numerics.evaluate import columns, steps
 from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, Function, difference
 from gelu_lint.numerics.ir import Expr
@@ -21,6 +21,8 @@ from gelu_lint.runtime.phrases import explained
 from gelu_lint.source import Unreadable, decode, read_bytes
 
 _PLACE = re.compile(r"(.+?):(\d{1,9})(?::(\d{1,9}))?")
+#: What is computed in the place of a GELU, by the rules that find that.
+_INSTEAD = {"GEL030": "erf", "GEL034": "relu"}
 
 
 class NothingThere(ValueError):
@@ -45,7 +47,8 @@ class Found(NamedTuple):
 def find(place: str) -> Found:
     """What is recognised at "FILE:ROW" or "FILE:ROW:COLUMN", both from 1, as reports print them.
 
-    Of several functions in a row it is the one that is farthest from what it should be. Raises NothingThere, which
+    Where a rule says that something else is computed than what stands there, that is it. Of several functions in a row
+    it is the one that is farthest from what it should be. Raises NothingThere, which
     says where there is one, and config.BadConfig for a broken pyproject.toml.
     """
     split = _PLACE.fullmatch(place)
@@ -59,13 +62,18 @@ def find(place: str) -> Found:
     except Unreadable as fault:
         raise NothingThere(f"{path}: {fault.message}") from fault
     summary = summarise(source)
-    here = [site for site in summary.sites if site.span.row <= row <= site.span.end_row]
-    here = [site for site in here if (site.span.row, site.span.column + 1) == (row, column)] or here
+    project = Project(settings.policy)
+    every: list[Finding | Site] = [*judge(summary, project, tuple(_INSTEAD), noqa=False), *summary.sites]
+    here = [each for each in every if each.span.row <= row <= each.span.end_row]
+    here = [each for each in here if (each.span.row, each.span.column + 1) == (row, column)] or here
     if not here:
         raise NothingThere(f"{path}:{row}: {_elsewhere(summary)}")
-    typed = {(site.span, site.flavour): expr for site, expr in formulas(source)}
-    known = [_found(site, typed.get((site.span, site.flavour)), Project(settings.policy)) for site in here]
-    drawn = [found for found in known if found is not None]
+    drawn = [_instead(each) for each in here if isinstance(each, Finding) and each.code in _INSTEAD]
+    if not drawn:
+        typed = {(site.span, site.flavour): expr for site, expr in formulas(source)}
+        sites = [each for each in here if isinstance(each, Site)]
+        known = [_found(site, typed.get((site.span, site.flavour)), project) for site in sites]
+        drawn = [found for found in known if found is not None]
     if not drawn:
         raise NothingThere(f"{path}:{row}: which function this is, only the run decides")
     worst = max(drawn, key=_error)
@@ -88,6 +96,13 @@ def _listed(rows: Sequence[int]) -> str:
     if len(rows) > 9:
         return f"lines {', '.join(shown)} and {len(rows) - 9} more"
     return f"line {shown[0]}" if len(rows) == 1 else f"lines {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _instead(finding: Finding) -> Found:
+    """What runs in the place of a GELU, held against that."""
+    flavour = dict(finding.data)["flavour"]
+    wanted = flavour if isinstance(flavour, str) and flavour in FLAVOURS else "erf"
+    return Found(function_of(_INSTEAD[finding.code]), wanted, False, f"\n{finding.message}")
 
 
 def _found(site: Site, expr: Expr | None, project: Project) -> Found | None:

@@ -14,15 +14,19 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from gelu_lint.config import did_you_mean
+from gelu_lint.runtime.blame import users_line
 from gelu_lint.runtime.eager import Eager, in_compiled
 from gelu_lint.runtime.measure import measure, read_all, refusal
 from gelu_lint.runtime.moments import Tally, tally
-from gelu_lint.runtime.spread import BOUNDS, count_bad, explain
+from gelu_lint.runtime.spread import BOUNDS, accounted_for, count_bad, explain
 from gelu_lint.runtime.summary import table
 from gelu_lint.runtime.watch import Hook, Watch, in_backward, names, under_way, unwrapped
 
 #: Called with the number of a step and its values by "<layer>/<what>".
 Sink = Callable[[int, Mapping[str, float]], object]
+
+#: Names and classes of modules, or a predicate (name, module) → bool.
+Modules = Iterable[str | type[nn.Module]] | type[nn.Module] | Callable[[str, nn.Module], bool]
 
 EVERY = 50
 _MOST = 4096  # tensors of a step whose numbers stay on the device
@@ -52,10 +56,11 @@ class GeluMonitor:
 
     model    any nn.Module, also inside DistributedDataParallel or torch.compile, whose prefixes are left out of names
     every    1 for all steps; the first is always watched
-    modules  what to watch besides modules that are GELUs by their class and calls of F.gelu: names of hand-written
-             activation modules, or a predicate (name, module) → bool
+    modules  what to watch besides modules that are GELUs by their class and calls of F.gelu: names or classes of
+             hand-written activation modules, or a predicate (name, module) → bool
     sinks    called with (step, values) after each watched step; one that raises is warned of once, and training goes on
-    bounds   of gelu_output_std; outside them a GeluStdWarning speaks once a layer. None: never
+    bounds   of gelu_output_std; outside them a GeluStdWarning speaks once a layer and side, and once more where the
+             input did account for it and does no longer. None: never
     start    the number of the first step
 
     A layer is an activation module, or a place in a module's forward that calls F.gelu; it has the name of the module,
@@ -77,8 +82,8 @@ class GeluMonitor:
     Code that torch.compile made shows no activations: from torch 2.6 on watched steps run eagerly, with other rounding
     and dropout masks. Of a model that was compiled after it was given to the monitor, or by ``model.compile()``, the
     steps after them are watched instead, and ``fullgraph=True`` does not take the hooks: compile first.
-    Raises TypeError where ``model`` is no module, ValueError for options that make no sense. Needs torch 2.1: older
-    ones skip hooks when a forward raises, or trace them.
+    Raises TypeError where ``model`` is no module, ValueError or TypeError for options that make no sense. Needs torch
+    2.1: older ones skip hooks when a forward raises, or trace them.
     """
 
     def __init__(
@@ -86,7 +91,7 @@ class GeluMonitor:
         model: nn.Module,
         *,
         every: int = EVERY,
-        modules: Iterable[str] | Callable[[str, nn.Module], bool] = (),
+        modules: Modules = (),
         sinks: Iterable[Sink] = (),
         bounds: tuple[float, float] | None = BOUNDS,
         manual: bool = False,
@@ -323,14 +328,20 @@ class GeluMonitor:
     def _warn(self, name: str, kind: str, message: str, category: type[Warning] = GeluMonitorWarning) -> None:
         if (name, kind) not in self._said:
             self._said.add((name, kind))
-            warnings.warn(message, category, stacklevel=2)
+            warnings.warn(message, category, stacklevel=users_line())
 
     def _judge(self, name: str, found: Tally, number: int) -> None:
         if found.bad_outputs:
             self._warn(name, "nonfinite", f"{name}: {count_bad(found, number)}")
         spread = found.output.std
-        if self.bounds is not None and not math.isnan(spread) and not self.bounds[0] <= spread <= self.bounds[1]:
-            self._warn(name, "std", f"{name}: {explain(found, self.bounds, number)}", GeluStdWarning)
+        if self.bounds is None or math.isnan(spread) or self.bounds[0] <= spread <= self.bounds[1]:
+            return
+        side = "below" if spread < self.bounds[0] else "above"
+        odd = f"{side}, not by its input"
+        if (name, odd) in self._said:  # nothing graver can come
+            return
+        kind = side if accounted_for(found) else odd
+        self._warn(name, kind, f"{name}: {explain(found, self.bounds, number)}", GeluStdWarning)
 
 
 def _checked(every: int, sinks: Iterable[Sink], bounds: tuple[float, float] | None) -> tuple[Sink, ...]:
@@ -348,15 +359,23 @@ def _checked(every: int, sinks: Iterable[Sink], bounds: tuple[float, float] | No
     return sinks
 
 
-def _chooser(
-    model: nn.Module, modules: Iterable[str] | Callable[[str, nn.Module], bool]
-) -> Callable[[str, nn.Module], bool]:
-    if callable(modules):
-        return modules
-    if isinstance(modules, str):
+def _chooser(model: nn.Module, modules: Modules) -> Callable[[str, nn.Module], bool]:
+    if isinstance(modules, (str, type)):
         modules = (modules,)
-    chosen = frozenset(modules)
-    known = [name for name, _ in names(model)]
-    for name in sorted(chosen.difference(known)):
+    elif callable(modules) and not isinstance(modules, nn.Module):
+        return modules
+    chosen = tuple(modules) if isinstance(modules, Iterable) and not isinstance(modules, nn.Module) else (modules,)
+    for each in chosen:
+        if not isinstance(each, (str, type)):
+            raise TypeError(
+                f"modules are names or classes of modules, or a predicate (name, module), not {type(each).__name__}"
+            )
+    chosen_names = frozenset(each for each in chosen if isinstance(each, str))
+    classes = tuple(each for each in chosen if isinstance(each, type))
+    known = dict(names(model))
+    for name in sorted(chosen_names.difference(known)):
         raise ValueError(f"the model has no module {name!r}{did_you_mean(name, known)}")
-    return lambda name, module: name in chosen
+    for each in classes:
+        if not any(isinstance(module, each) for module in known.values()):
+            raise ValueError(f"the model has no module of the class {each.__name__}")
+    return lambda name, module: name in chosen_names or isinstance(module, classes)

@@ -61,8 +61,10 @@ _DIP = (-3.0, 0.0)  # where flavours differ most to the eye
 _PLACE = (0.15, 0.5, 0.33, 0.46)  # of a panel, for that magnified: left, bottom, width, height
 _TICKS = 0.12  # of a panel, for the numbers beside and below that
 _LINE = 90  # characters of a title that fit
+_EQUATION = re.compile(" ([=→]) ")  # "x = 1.5" stays in one line
+_TIE = "\N{NO-BREAK SPACE}"
 _COUNT = 601  # points of a curve: two a pixel
-_FAR = re.compile(r"\boff (?:by|without)\b")  # how messages tell a difference
+_FAR = re.compile(r"\boff (?:by|without)\b|\bup to [\d.e-]+ away\b")  # how messages tell a difference
 _REACHES = (4.0, 6.0, 12.0)
 _EDGE = 0.85  # of a reach: where the largest difference still has room around it
 _LEAST = 4 * ROUNDING  # of an axis of differences: what is below shows as none
@@ -260,7 +262,8 @@ def _across(largest: Peak) -> tuple[float, float]:
 
 
 def _wrapped(title: str) -> str:
-    return "\n".join(part for line in title.split("\n") for part in textwrap.wrap(printable(line), _LINE))
+    lines = (_EQUATION.sub(f"{_TIE}\\1{_TIE}", printable(line)) for line in title.split("\n"))
+    return "\n".join(part for line in lines for part in textwrap.wrap(line, _LINE)).replace(_TIE, " ")
 
 
 def _free(

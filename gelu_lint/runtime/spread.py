@@ -12,6 +12,14 @@ _FITS = 0.1  # how near (relative) the spread must come to that of Gaussian inpu
 _PLAIN = 0.03  # how far a flavour of GELU may be from x·Φ(x): quick is by 0.0203, and bfloat16 rounds
 
 
+def accounted_for(found: Tally) -> bool:
+    """Whether the spread is that of a GELU of Gaussian input; also where the input is not known."""
+    if not found.input.size:
+        return True
+    usual = gaussian(found.input.mean, found.input.std)[1]
+    return found.gap <= _PLAIN and abs(found.output.std - usual) <= _FITS * usual
+
+
 def explain(found: Tally, bounds: tuple[float, float], step: int) -> str:
     """One sentence on a spread outside ``bounds``: what it is, and whether the input explains it."""
     low, high = (input_std(bound) for bound in bounds)
@@ -27,7 +35,7 @@ def explain(found: Tally, bounds: tuple[float, float], step: int) -> str:
     mean, std = found.input.mean, found.input.std
     usual = gaussian(mean, std)[1]
     said += f"the input has mean {mean:.2g} and standard deviation {std:.3g}, "
-    if abs(spread - usual) <= _FITS * usual:
+    if accounted_for(found):
         kind = "wide" if std > high else "narrow" if std < low else "off zero"
         said += f"which gives {usual:.3g} where it is Gaussian: the input is {kind}"
     else:
