@@ -74,7 +74,7 @@ def depth_flow(model: nn.Module, *args: Any, **kwargs: Any) -> Depth:
     """Send a gradient back through a model that was called with ``args`` and ``kwargs``, and measure it at each layer.
 
     The model runs in training mode, with the random generators of torch seeded; in eval mode where it cannot be run in
-    the other (a BatchNorm of one sample). What is sent back is +1 or -1, at random, for each number of every
+    the other (a BatchNorm of one sample). What is sent back is a normal random number for each number of every
     floating-point tensor that it gives (in tuples, lists, mappings, dataclasses and Hugging Face outputs): unlike a sum
     or a sum of squares, that is not constant behind a LayerNorm. Wrong is a gradient that is not finite, one that is 0,
     and between layers of one kind a ratio of more than BOUND. What gets no gradient because parameters behind it start
@@ -151,7 +151,7 @@ def _sent(
             "checkpoint(use_reentrant=True) on inputs that need no gradient)"
         )
     try:
-        torch.autograd.backward(outputs, [torch.randint_like(y, 2) * 2 - 1 for y in outputs])
+        torch.autograd.backward(outputs, [torch.randn_like(y) for y in outputs])
     except RuntimeError as error:
         return f"no gradient gets through: backward raises {in_one_line(error)}"
     return ""
