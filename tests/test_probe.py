@@ -27,6 +27,7 @@ from gelu_lint.cli import main
 from gelu_lint.runtime import Activation, ProbeError, Report, probe
 from gelu_lint.runtime.fused import KERNELS
 from gelu_lint.runtime.recognise import recognise
+from gelu_lint.runtime.variants import GELUT
 
 TRUTH: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "erf": partial(F.gelu, approximate="none"),
@@ -319,6 +320,64 @@ def test_other_functions_under_the_name_of_gelu(formula: Any, said: str) -> None
 @pytest.mark.parametrize("kind", ["function", "class name"])
 def test_what_is_what_its_name_says_is_no_problem(name: str, formula: Any, kind: str) -> None:
     assert not probe(named(name, formula, kind), X).problems
+
+
+#: What is done to torch's GELU, with what is then said; errors against torch's on a fine grid, up to |x| = 12.
+DONE = {
+    "twice": (lambda x: 2 * F.gelu(x), "nearly x·Φ(x) under the name {}: × 2 too many"),
+    "of twice": (lambda x: F.gelu(2 * x), "nearly x·Φ(x) under the name {}: × 2 too many"),
+    "quick": (lambda x: F.gelu(1.702 * x) / 1.702, "nearly x·σ(1.702x) under the name {}: Φ for σ"),
+    "tempered": (lambda x: F.gelu(x / 1.3) * 1.3, "computes x·Φ(x/1.3) under the name {}: off by up to 0.0871"),
+    "residual": (lambda x: x + F.gelu(x), "computes no known GELU under the name {}"),
+    "of SiLU": (lambda x: 2 * F.silu(x), "computes no known GELU under the name {}"),
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), [("gelu", "function"), ("GELU", "class name"), ("MyGelu", "class name")])
+@pytest.mark.parametrize("done", DONE)
+def test_arithmetic_around_a_gelu_under_its_name_is_what_has_the_name(done: str, name: str, kind: str) -> None:
+    formula, said = DONE[done]
+    report = probe(named(name, formula, kind), X)
+    (found,) = report.activations
+    assert found.problem.startswith(said.format(name)) and found.claim == f"{kind} {name}"
+    assert torch.allclose(found.function(X), formula(X))
+    for other in ("gelu_with_scale", "scale_gelu", "GeluBlock", "residual_gelu"):  # these say that they do more
+        if done != "of SiLU":
+            assert not probe(named(other, formula, kind), X).problems
+
+
+def test_arithmetic_around_a_gelu_that_is_no_part_of_what_has_the_name() -> None:
+    class GeluMLP(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc1, self.fc2 = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.fc2(2 * F.gelu(1.5 * self.fc1(x)))
+
+    class GELU(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drop = nn.Dropout(0.5)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.drop(F.gelu(x))
+
+    def bias_gelu(x: torch.Tensor) -> torch.Tensor:
+        return 2 * F.gelu(x + torch.arange(8.0))
+
+    for model in (GeluMLP(), Block(GELU()), Block(bias_gelu), Block(lambda x: 3 * GELU()(2 * x))):
+        report = probe(model, X)
+        assert {a.identity.flavour for a in report.activations} == {"erf"} and not report.problems
+
+
+@pytest.mark.parametrize("learnable", [False, True])
+def test_a_gelu_with_a_temperature_is_told_by_its_values(learnable: bool) -> None:
+    act = GELUT(1.3, learnable=learnable)
+    for report in (probe(Block(act), X), probe(Block(act))):
+        (found,) = report.activations
+        assert (found.path, found.identity.flavour, found.function) == ("act", "gelu_t", act) and not report.problems
+        assert found.identity.parameter == pytest.approx(1.3)
 
 
 def test_names_that_say_which_gelu_are_held_to_it() -> None:

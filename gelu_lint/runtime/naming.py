@@ -14,6 +14,19 @@ from gelu_lint.facts.families import MAIN, Family, by_class, by_type
 from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.numerics.flavours import GELUS
 
+#: Words beside "gelu" in a name that say who computes it and how, not that more is done.
+_WHOLE = frozenset(
+    (
+        *("gelu", "gelus", "a", "my", "our", "own", "the", "custom", "simple", "naive", "manual", "basic", "plain"),
+        *("vanilla", "standard", "original", "orig", "old", "stable", "safe", "fused", "jit", "script", "scripted"),
+        *("compiled", "eager", "native", "kernel", "triton", "cuda", "cpu", "gpu", "pytorch", "python", "py"),
+        *("torch", "np", "numpy", "jax", "tf", "tensorflow", "keras", "hf", "timm", "bert", "gpt", "openai", "open"),
+        *("ai", "google", "megatron", "activation", "act", "fn", "func", "function", "op", "impl", "layer", "module"),
+        *("forward", "fwd", "autograd", "unit", "reference", "ref", "v", "x", "apply", "compute", "test", "quick"),
+        *("sigmoid", "logistic", "tanh", "new", "erf", "exact", "accurate", "fast", "faster", "approx"),
+        *("approximate", "approximated", "approximation"),
+    )
+)  # fmt: skip
 _APPROXIMATE = {"none": "erf", "tanh": "tanh"}
 
 
@@ -51,7 +64,12 @@ def by_name(name: str, kind: str) -> Claim | None:
 
 def denies(name: str) -> bool:
     """Whether a name says that this is something else than a plain GELU."""
-    return says_other(name) or (not claim(name) and "gelu" in words(name))
+    return says_other(name) or (not claim(name) and "gelu" in name.lower())  # GELUT, ScaledGELU
+
+
+def whole(name: str) -> bool:
+    """Whether a name is that of a GELU alone, and not of what does more: gelu_with_scale, bias_gelu."""
+    return bool(claim(name)) and _WHOLE.issuperset(words(name))
 
 
 def by_unit(name: str, kind: str) -> Claim | None:
