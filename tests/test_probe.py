@@ -254,6 +254,7 @@ SLIPS = {
     "0.44715": (lambda x: 0.5 * x * (1 + torch.tanh(ROOT * (x + 0.44715 * x**3))), "0.44715 for 0.044715", "tanh"),
     "0.789788": (lambda x: 0.5 * x * (1 + torch.tanh(0.789788 * (x + 0.044715 * x**3))), "0.789788 for √(2/π)", "tanh"),
     "2/π": (lambda x: 0.5 * x * (1 + torch.tanh(2 / math.pi * (x + 0.044715 * x.pow(3)))), " for √(2/π)", "tanh"),
+    "√(2π)": (lambda x: 0.5 * x * (1 + torch.tanh(math.tau**0.5 * (x + 0.044715 * x**3))), "for √(2/π)", "tanh"),
     "no-root": (lambda x: 0.5 * x * (1 + torch.erf(x / 2)), "2 for √2", "erf"),
     "0.7701": (lambda x: 0.5 * x * (1 + torch.erf(0.7701 * x)), "0.7701 for 1/√2", "erf"),
     "scaled": (lambda x: x * torch.special.ndtr(x / math.sqrt(2)), "÷ 1.41421 too many", "erf"),
@@ -269,6 +270,7 @@ def test_near_misses_under_the_name_of_gelu(slip: str, name: str, kind: str) -> 
     report = probe(named(name, formula, kind), X)
     (found,) = report.activations
     assert (found.identity.flavour, found.identity.nearest, found.claim) == ("near", nearest, f"{kind} {name}")
+    assert found.claimed == nearest
     assert f"under the name {name}: " in found.problem and why in found.problem
     assert f"off by up to {far:.3g}, at x = " in found.problem
     assert torch.equal(found.function(X), formula(X))

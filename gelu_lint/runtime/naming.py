@@ -46,9 +46,9 @@ class Claim(NamedTuple):
     under: str
     gate: bool = False
 
-    def flavour(self, computed: str) -> str:
-        """The one flavour that is claimed: what is computed, if it may be that."""
-        order = (computed, *GELUS)
+    def flavour(self, *computed: str) -> str:
+        """The one flavour that is claimed: what is computed, or else what that is nearest to, if it may be that."""
+        order = (*computed, *GELUS)
         return next((name for name in order if name in self.flavours), next(iter(self.flavours)))
 
 

@@ -142,7 +142,7 @@ def probe(model: nn.Module, *args: Any, **kwargs: Any) -> Report:
 def _row(draft: Draft, mode: str, calls: int, verdict: Verdict) -> Activation:
     path, spelling, callee, identity, function, *_ = draft
     claim, problem = verdict
-    claimed = claim.flavour(identity.flavour) if claim is not None else ""
+    claimed = claim.flavour(identity.flavour, identity.nearest) if claim is not None else ""
     who = claim.who if claim is not None else ""
     return Activation(path, spelling, callee, identity, mode, calls, function, claimed, who, problem)
 
