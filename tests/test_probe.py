@@ -732,6 +732,19 @@ def test_without_inputs_modules_are_asked_and_the_report_says_so() -> None:
     assert model.training and all(module.training for module in model.modules())
 
 
+def test_without_inputs_those_that_a_model_brings_are_used() -> None:
+    class Own(Block):
+        dummy_inputs = {"input_ids": X}  # noqa: RUF012
+
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            return F.gelu(super().forward(input_ids))
+
+    report = probe(Own(nn.GELU("tanh")))
+    assert flavours(report) == {"act": "tanh", "": "erf"} and not report.notes
+    model, _ = hugging_face("BertModel", {}, **TEXT)
+    assert probe(model).rows() == probe(model, **model.dummy_inputs).rows() and not probe(model).notes
+
+
 # Configurations
 
 
@@ -1017,7 +1030,10 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         "    return nn.Sequential(nn.Linear(2, 2), nn.GELU()), torch.ones(1, 2)\n\n\ndef wrong():\n"
         "    layer = nn.TransformerEncoderLayer(8, 2, 16, activation=nn.GELU('tanh'), batch_first=True)\n"
         "    return layer, torch.ones(1, 3, 8)\n\n\ndef broken():\n    return nn.Linear(2, 2), torch.ones(1, 3)\n\n\n"
-        "def bare():\n    return nn.GELU()\n\n\ndef interrupted():\n    raise KeyboardInterrupt\n\n\n"
+        "def bare():\n    return nn.GELU()\n\n\nclass Calls(nn.Module):\n    def forward(self, x):\n"
+        "        return nn.functional.gelu(self.fc(x))\n\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(2, 2)\n\n\ndef none():\n    return nn.Linear(2, 2), torch.ones(1, 2)\n\n\n"
+        "def interrupted():\n    raise KeyboardInterrupt\n\n\n"
         "class Leaves(nn.Module):\n    def forward(self, x):\n        raise SystemExit(0)\n\n\n"
         "def leaves():\n    return Leaves(), torch.ones(1, 2)\n\n\nasync def later():\n    return nn.GELU()\n"
     )
@@ -1037,6 +1053,14 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             "1 activation, no problem\n",
             "gelu-lint: probed_zoo:bare: only activation modules",
         ),
+        (
+            ["probed_zoo:Calls"],
+            2,
+            "",
+            "gelu-lint: probed_zoo:Calls: without inputs only activation modules are seen, and it has none: write a "
+            "factory that returns the model and its inputs, such as `return Model(), torch.randn(2, 8)`\n",
+        ),
+        (["probed_zoo:none"], 0, "no activation found\n", ""),
         (
             ["probed_zoo:broken"],
             2,
