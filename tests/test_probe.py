@@ -383,12 +383,22 @@ def test_a_gelu_with_a_temperature_is_told_by_its_values(learnable: bool) -> Non
 
 
 def test_names_that_say_which_gelu_are_held_to_it() -> None:
-    assert "computes the erf GELU under the name quick_gelu: off by up to 0.0203" in problem(
-        named("quick_gelu", F.gelu, "function"), X
-    )
-    assert "computes the erf GELU under the name GELUTanh: off by up to 4.73e-4" in problem(
-        named("GELUTanh", F.gelu, "class"), X
-    )
+    for name, formula, said in (
+        (
+            "quick_gelu",
+            F.gelu,
+            "the erf GELU under the name {}, which says x·σ(1.702x) (quick GELU): off by up to 0.0203",
+        ),
+        ("GELUTanh", F.gelu, "the erf GELU under the name {}, which says the tanh GELU: off by up to 4.73e-4"),
+        (
+            "FastGELU",
+            F.gelu,
+            "the erf GELU under the name {}, which says the tanh GELU or x·σ(1.702x) (quick GELU): off",
+        ),
+        ("gelu_exact", TRUTH["tanh"], "the tanh GELU under the name {}, which says the erf GELU: off by up to 4.73e-4"),
+    ):
+        for kind in ("function", "class"):
+            assert f"computes {said.format(name)}" in problem(named(name, formula, kind), X)
 
     class Head(nn.Module):
         def __init__(self) -> None:

@@ -39,12 +39,14 @@ def attribute(thing: Any, name: str) -> Any:
 
 
 class Claim(NamedTuple):
-    """What says which flavours something may be. ``who`` is how it is told, ``under`` the same within a sentence."""
+    """What says which flavours something may be. ``who`` is how it is told, ``under`` the same within a sentence, and
+    ``says`` the flavours that a name is to be read as, where it says which GELU it is."""
 
     flavours: frozenset[str]
     who: str
     under: str
     gate: bool = False
+    says: tuple[str, ...] = ()
 
     def flavour(self, *computed: str) -> str:
         """The one flavour that is claimed: what is computed, or else what that is nearest to, if it may be that."""
@@ -59,7 +61,8 @@ def by_name(name: str, kind: str) -> Claim | None:
         return None
     if "accurate" in words(name):
         flavours |= {"tanh"}  # so Hugging Face calls its tanh form
-    return Claim(flavours, f"{kind} {name}", f"under the name {name}", gate_only(name))
+    says = tuple(flavour for flavour in GELUS if flavour in flavours and flavours != PLAIN)
+    return Claim(flavours, f"{kind} {name}", f"under the name {name}", gate_only(name), says)
 
 
 def denies(name: str) -> bool:
@@ -107,7 +110,7 @@ def hidden(module: nn.Module) -> Iterator[Claim]:
             if said is not None:
                 who = " ".join(f"{name}={part!r}".split())
                 under = f"where {who} was given, which an attribute of the same name hides"
-                yield said._replace(who=who, under=under)
+                yield said._replace(who=who, under=under, says=())
 
 
 def strongest(claims: Iterable[Claim | None]) -> Claim | None:
