@@ -479,6 +479,11 @@ def _probe(target: str, output: str) -> int:
             report = probe(built.model, *built.args, **built.kwargs)
         except ProbeError as fault:
             raise BadConfig(f"{target}: {fault}") from fault
+    if not built.has_inputs and not report.activations:
+        raise BadConfig(
+            f"{target}: without inputs only activation modules are seen, and it has none: write a factory that returns "
+            "the model and its inputs, such as `return Model(), torch.randn(2, 8)`"
+        )
     for note in report.notes:
         _say(f"gelu-lint: {target}: {note}")
     _print([json.dumps(report.rows(), indent=2)] if output == "json" else [report.text()])

@@ -3,7 +3,9 @@
 Fixtures check one activation; ``--gelu-model`` and the ini setting ``gelu_models`` test those of whole models. Nothing
 but pytest is imported until one of them is used.
 
-The tests of models have the ids ``gelu_models::test_gelu_gradient_flow[MODULE:FACTORY::path.of.module]``. They run with
+The tests of models have the ids ``gelu_models::test_gelu_gradient_flow[MODULE:FACTORY::path.of.module]``. A model in
+which no GELU is computed has one that fails, ``…[MODULE:FACTORY::(none)]``; a factory that gives no model, or one that
+cannot be run, is an error of the collection, which stops the run as pytest's own do. They run with
 every run of the whole suite or of directories. A run that names test ids takes those of ours that it names, with or
 without the option; one that names files takes the models of the option, not those of the ini setting.
 """

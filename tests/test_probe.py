@@ -27,6 +27,7 @@ from gelu_lint.cli import main
 from gelu_lint.runtime import Activation, ProbeError, Report, probe
 from gelu_lint.runtime.fused import KERNELS
 from gelu_lint.runtime.recognise import recognise
+from gelu_lint.runtime.variants import GELUT
 
 TRUTH: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "erf": partial(F.gelu, approximate="none"),
@@ -253,6 +254,7 @@ SLIPS = {
     "0.44715": (lambda x: 0.5 * x * (1 + torch.tanh(ROOT * (x + 0.44715 * x**3))), "0.44715 for 0.044715", "tanh"),
     "0.789788": (lambda x: 0.5 * x * (1 + torch.tanh(0.789788 * (x + 0.044715 * x**3))), "0.789788 for √(2/π)", "tanh"),
     "2/π": (lambda x: 0.5 * x * (1 + torch.tanh(2 / math.pi * (x + 0.044715 * x.pow(3)))), " for √(2/π)", "tanh"),
+    "√(2π)": (lambda x: 0.5 * x * (1 + torch.tanh(math.tau**0.5 * (x + 0.044715 * x**3))), "for √(2/π)", "tanh"),
     "no-root": (lambda x: 0.5 * x * (1 + torch.erf(x / 2)), "2 for √2", "erf"),
     "0.7701": (lambda x: 0.5 * x * (1 + torch.erf(0.7701 * x)), "0.7701 for 1/√2", "erf"),
     "scaled": (lambda x: x * torch.special.ndtr(x / math.sqrt(2)), "÷ 1.41421 too many", "erf"),
@@ -268,6 +270,7 @@ def test_near_misses_under_the_name_of_gelu(slip: str, name: str, kind: str) -> 
     report = probe(named(name, formula, kind), X)
     (found,) = report.activations
     assert (found.identity.flavour, found.identity.nearest, found.claim) == ("near", nearest, f"{kind} {name}")
+    assert found.claimed == nearest
     assert f"under the name {name}: " in found.problem and why in found.problem
     assert f"off by up to {far:.3g}, at x = " in found.problem
     assert torch.equal(found.function(X), formula(X))
@@ -321,13 +324,81 @@ def test_what_is_what_its_name_says_is_no_problem(name: str, formula: Any, kind:
     assert not probe(named(name, formula, kind), X).problems
 
 
+#: What is done to torch's GELU, with what is then said; errors against torch's on a fine grid, up to |x| = 12.
+DONE = {
+    "twice": (lambda x: 2 * F.gelu(x), "nearly x·Φ(x) under the name {}: × 2 too many"),
+    "of twice": (lambda x: F.gelu(2 * x), "nearly x·Φ(x) under the name {}: × 2 too many"),
+    "quick": (lambda x: F.gelu(1.702 * x) / 1.702, "nearly x·σ(1.702x) under the name {}: Φ for σ"),
+    "tempered": (lambda x: F.gelu(x / 1.3) * 1.3, "computes x·Φ(x/1.3) under the name {}: off by up to 0.0871"),
+    "residual": (lambda x: x + F.gelu(x), "computes no known GELU under the name {}"),
+    "of SiLU": (lambda x: 2 * F.silu(x), "computes no known GELU under the name {}"),
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), [("gelu", "function"), ("GELU", "class name"), ("MyGelu", "class name")])
+@pytest.mark.parametrize("done", DONE)
+def test_arithmetic_around_a_gelu_under_its_name_is_what_has_the_name(done: str, name: str, kind: str) -> None:
+    formula, said = DONE[done]
+    report = probe(named(name, formula, kind), X)
+    (found,) = report.activations
+    assert found.problem.startswith(said.format(name)) and found.claim == f"{kind} {name}"
+    assert torch.allclose(found.function(X), formula(X))
+    for other in ("gelu_with_scale", "scale_gelu", "GeluBlock", "residual_gelu"):  # these say that they do more
+        if done != "of SiLU":
+            assert not probe(named(other, formula, kind), X).problems
+
+
+def test_arithmetic_around_a_gelu_that_is_no_part_of_what_has_the_name() -> None:
+    class GeluMLP(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc1, self.fc2 = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.fc2(2 * F.gelu(1.5 * self.fc1(x)))
+
+    class GELU(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drop = nn.Dropout(0.5)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.drop(F.gelu(x))
+
+    def bias_gelu(x: torch.Tensor) -> torch.Tensor:
+        return 2 * F.gelu(x + torch.arange(8.0))
+
+    for model in (GeluMLP(), Block(GELU()), Block(bias_gelu), Block(lambda x: 3 * GELU()(2 * x))):
+        report = probe(model, X)
+        assert {a.identity.flavour for a in report.activations} == {"erf"} and not report.problems
+
+
+@pytest.mark.parametrize("learnable", [False, True])
+def test_a_gelu_with_a_temperature_is_told_by_its_values(learnable: bool) -> None:
+    act = GELUT(1.3, learnable=learnable)
+    for report in (probe(Block(act), X), probe(Block(act))):
+        (found,) = report.activations
+        assert (found.path, found.identity.flavour, found.function) == ("act", "gelu_t", act) and not report.problems
+        assert found.identity.parameter == pytest.approx(1.3)
+
+
 def test_names_that_say_which_gelu_are_held_to_it() -> None:
-    assert "computes the erf GELU under the name quick_gelu: off by up to 0.0203" in problem(
-        named("quick_gelu", F.gelu, "function"), X
-    )
-    assert "computes the erf GELU under the name GELUTanh: off by up to 4.73e-4" in problem(
-        named("GELUTanh", F.gelu, "class"), X
-    )
+    for name, formula, said in (
+        (
+            "quick_gelu",
+            F.gelu,
+            "the erf GELU under the name {}, which says x·σ(1.702x) (quick GELU): off by up to 0.0203",
+        ),
+        ("GELUTanh", F.gelu, "the erf GELU under the name {}, which says the tanh GELU: off by up to 4.73e-4"),
+        (
+            "FastGELU",
+            F.gelu,
+            "the erf GELU under the name {}, which says the tanh GELU or x·σ(1.702x) (quick GELU): off",
+        ),
+        ("gelu_exact", TRUTH["tanh"], "the tanh GELU under the name {}, which says the erf GELU: off by up to 4.73e-4"),
+    ):
+        for kind in ("function", "class"):
+            assert f"computes {said.format(name)}" in problem(named(name, formula, kind), X)
 
     class Head(nn.Module):
         def __init__(self) -> None:
@@ -671,6 +742,19 @@ def test_without_inputs_modules_are_asked_and_the_report_says_so() -> None:
     assert model.training and all(module.training for module in model.modules())
 
 
+def test_without_inputs_those_that_a_model_brings_are_used() -> None:
+    class Own(Block):
+        dummy_inputs = {"input_ids": X}  # noqa: RUF012
+
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            return F.gelu(super().forward(input_ids))
+
+    report = probe(Own(nn.GELU("tanh")))
+    assert flavours(report) == {"act": "tanh", "": "erf"} and not report.notes
+    model, _ = hugging_face("BertModel", {}, **TEXT)
+    assert probe(model).rows() == probe(model, **model.dummy_inputs).rows() and not probe(model).notes
+
+
 # Configurations
 
 
@@ -956,7 +1040,10 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         "    return nn.Sequential(nn.Linear(2, 2), nn.GELU()), torch.ones(1, 2)\n\n\ndef wrong():\n"
         "    layer = nn.TransformerEncoderLayer(8, 2, 16, activation=nn.GELU('tanh'), batch_first=True)\n"
         "    return layer, torch.ones(1, 3, 8)\n\n\ndef broken():\n    return nn.Linear(2, 2), torch.ones(1, 3)\n\n\n"
-        "def bare():\n    return nn.GELU()\n\n\ndef interrupted():\n    raise KeyboardInterrupt\n\n\n"
+        "def bare():\n    return nn.GELU()\n\n\nclass Calls(nn.Module):\n    def forward(self, x):\n"
+        "        return nn.functional.gelu(self.fc(x))\n\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(2, 2)\n\n\ndef none():\n    return nn.Linear(2, 2), torch.ones(1, 2)\n\n\n"
+        "def interrupted():\n    raise KeyboardInterrupt\n\n\n"
         "class Leaves(nn.Module):\n    def forward(self, x):\n        raise SystemExit(0)\n\n\n"
         "def leaves():\n    return Leaves(), torch.ones(1, 2)\n\n\nasync def later():\n    return nn.GELU()\n"
     )
@@ -976,6 +1063,14 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             "1 activation, no problem\n",
             "gelu-lint: probed_zoo:bare: only activation modules",
         ),
+        (
+            ["probed_zoo:Calls"],
+            2,
+            "",
+            "gelu-lint: probed_zoo:Calls: without inputs only activation modules are seen, and it has none: write a "
+            "factory that returns the model and its inputs, such as `return Model(), torch.randn(2, 8)`\n",
+        ),
+        (["probed_zoo:none"], 0, "no activation found\n", ""),
         (
             ["probed_zoo:broken"],
             2,

@@ -378,7 +378,6 @@ def test_kinds_of_models(project: pytest.Pytester, factory: str, outcomes: dict[
         ("nats:good", "no module 'nats' (did you mean 'nets'?)*"),
         ("nets", "'nets' names no factory: *"),
         ("nets:leaving", "nets:leaving: the model cannot be run on these inputs: SystemExit: 4"),
-        ("nets:plain", "no GELU is computed in the model of nets:plain"),
         ("nets:picky", "*shapes cannot be multiplied*"),
     ],
 )
@@ -388,6 +387,57 @@ def test_a_broken_factory_is_one_collection_error(project: pytest.Pytester, fact
     result.stdout.fnmatch_lines([said, f"ERROR gelu_models::{factory}*", "*Interrupted: 1 error during collection*"])
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert "Traceback" not in result.stdout.str()
+
+
+def test_a_model_without_a_gelu_is_one_test_that_fails(project: pytest.Pytester) -> None:
+    models = ("--gelu-model", "nets:plain", "--gelu-model", "nets:good")
+    result = project.runpytest_inprocess(*PLUGIN, *models, "tests")
+    result.assert_outcomes(passed=len(GOOD) + 2, failed=1)
+    result.stdout.fnmatch_lines(
+        [f"FAILED {TEST}[[]nets:plain::(none)] - no GELU is computed in the model of nets:plain"]
+    )
+    result = project.runpytest_inprocess(*PLUGIN, *models, "--deselect", f"{TEST}[nets:plain::(none)]", "gelu_models")
+    result.assert_outcomes(passed=len(GOOD), deselected=1)
+    result = project.runpytest_inprocess(*PLUGIN, f"{TEST}[nets:plain::(none)]")
+    result.assert_outcomes(failed=1)
+
+
+def test_a_wrong_gradient_is_told_before_a_wrong_name(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        odd="""
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+
+
+        class Values(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return F.gelu(x)
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * torch.special.ndtr(ctx.saved_tensors[0])
+
+
+        class FastGELU(nn.Module):
+            def forward(self, x):
+                return Values.apply(x)
+
+
+        def build():
+            return nn.Sequential(nn.Linear(4, 4), FastGELU()), torch.randn(2, 4)
+        """
+    )
+    result = project.runpytest_inprocess(*PLUGIN, "--gelu-model", "odd:build", "gelu_models", "-k", "1")
+    # x·φ(x) is missing, which is largest at 1: 0.242
+    said = "computes the erf GELU, but its gradient is not the slope of that: off by up to 0.242, at x = *1; besides, "
+    result.stdout.fnmatch_lines(
+        [f"{said}computes the erf GELU under the name FastGELU, which says *off by up to 4.73e-4*"]
+    )
+    result.stdout.fnmatch_lines(["*✘  slope, worst of*"])
+    result.assert_outcomes(failed=1, deselected=1)
 
 
 def test_what_factories_print(project: pytest.Pytester) -> None:

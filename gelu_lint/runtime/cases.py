@@ -23,21 +23,35 @@ from gelu_lint.runtime.subject import NotElementwise
 
 #: The flavours that are GELUs, alone or with a parameter.
 _FAMILIES = (*GELUS, "gelu_t", "sigmoid_k")
+#: Rows that say that a gradient is wrong, whatever is computed: that is worse than a wrong name.
+_BACKWARD = ("slope", "gradient", "backward", "gradcheck")
 _DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 class Case(NamedTuple):
     """One test: the path of the module that computes a GELU, "(model)" for the model itself, "(depth)" for its layers.
 
-    A path that is there more than once has #2, #3 … behind it. ``run`` gives None where there is nothing to run it on.
+    A path that is there more than once has #2, #3 … behind it. A model without a GELU has one test, "(none)", that
+    fails. ``run`` gives None where there is nothing to run it on.
     """
 
     name: str
-    run: Callable[[], Flow | Depth | None]
+    run: Callable[[], Flow | Depth | Missing | None]
+
+
+class Missing(NamedTuple):
+    """There is no GELU in a model; ``why`` says so."""
+
+    why: str
+    ok: bool = False
+
+    def message(self) -> str:
+        """What is wrong."""
+        return self.why
 
 
 def cases(text: str) -> tuple[Case, ...]:
-    """The tests of the model that MODULE:FACTORY names. Raises FactoryError: no such model, or none with a GELU."""
+    """The tests of the model that MODULE:FACTORY names. Raises FactoryError where it cannot be had or run."""
     built = load(text)
     try:
         report = probe(built.model, *built.args, **built.kwargs)
@@ -48,7 +62,8 @@ def cases(text: str) -> tuple[Case, ...]:
     found = [activation for activation in report.activations if is_gelu(activation)]
     if not found:
         hint = "" if built.has_inputs else "; give inputs, too, to see those that are no modules"
-        raise FactoryError(f"no GELU is computed in the model of {text}{hint}")
+        missing = Missing(f"no GELU is computed in the model of {text}{hint}")
+        return (Case("(none)", lambda: missing),)
     dtype = _dtype(built.model)
     names: Counter[str] = Counter()
     made = []
@@ -76,6 +91,10 @@ def _flow(model: nn.Module, activation: Activation, dtype: torch.dtype) -> Flow:
     expected = identity.flavour if right else activation.claimed if activation.claimed in NAMES else None
     try:
         with _in_mode(model, activation.mode):
+            if activation.problem and identity.flavour in NAMES:
+                own = gradient_flow(activation.function, identity.flavour, dtype=dtype)
+                if any(row.ok is False and row.what.partition(",")[0] in _BACKWARD for row in own.rows):
+                    return own._replace(why=f"{own.why}; besides, {_where(activation)}")
             flow = gradient_flow(activation.function, expected, dtype=dtype)
     except NotElementwise as error:
         return Flow((), identity, "", str(error), Run([], [], [], "", False))

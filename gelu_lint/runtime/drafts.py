@@ -24,8 +24,8 @@ from gelu_lint.runtime.naming import (
     strongest,
 )
 from gelu_lint.runtime.recognise import recognise
-from gelu_lint.runtime.record import Call, Node, Place, Record
-from gelu_lint.runtime.segments import BUILT_INS, GATES, Finder, Segment, within
+from gelu_lint.runtime.record import Call, Record
+from gelu_lint.runtime.segments import BUILT_INS, GATES, Finder, Segment, doing, giving, wrapping
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 _PUBLIC = re.compile(r"torch\.nn\.\w+")  # torch's activation modules
@@ -86,21 +86,21 @@ def listable(draft: Draft) -> bool:
 
 
 def _draft(segment: Segment, finder: Finder) -> Draft:
-    wrapping = list(_wrapping(segment))
-    functions = list(_functions(segment))
+    around = list(wrapping(segment))
+    functions = list(doing(segment))
     names = [call.name for call in functions]
     claims = [by_name(name, "function") for name in names]
-    for place in wrapping:
+    for place in around:
         claims.append(by_attribute(place.module))
         claims.append(by_name(type(place.module).__name__, "class name"))
         claims.append(by_name(last_word(place.path), "name"))
         names.append(type(place.module).__name__)
     claim = strongest(claims)
     path = segment.place.path if segment.place is not None else ""
-    if wrapping:
-        module = wrapping[0].module
+    if around:
+        module = around[0].module
         return Draft(
-            wrapping[0].path, "module", full_name(module), segment.identity, module, claim, any(map(denies, names))
+            around[0].path, "module", full_name(module), segment.identity, module, claim, any(map(denies, names))
         )
     loose = claim is None
     if loose:
@@ -122,17 +122,8 @@ def _around(segment: Segment) -> Iterator[Claim | None]:
         yield by_unit(type(place.module).__name__, "class name")
         yield from hidden(place.module)
     if segment.identity.flavour in FLAVOURS:
-        for call in _giving(segment.end):  # bias_gelu(x, bias)
+        for call in giving(segment.end):  # bias_gelu(x, bias)
             yield by_name(call.name, "function")
-
-
-def _giving(end: Node) -> Iterator[Call]:
-    """The functions that give a value to what called them, innermost first."""
-    for depth in range(len(end.calls), 0, -1):
-        calls = end.calls[:depth]
-        if any(place is end.place and found[:depth] == calls for _, place, found in end.users):
-            return
-        yield calls[-1]
 
 
 def _written(segment: Segment, functions: list[Call]) -> str:
@@ -148,20 +139,3 @@ def _own(segment: Segment, functions: list[Call], finder: Finder) -> Function:
         if function is not None and finder.asked(function).flavour == segment.identity.flavour:
             return cast(Function, function)
     return segment.function
-
-
-def _wrapping(segment: Segment) -> Iterator[Place]:
-    """The calls of modules that do this to their input and nothing else, innermost first."""
-    for place in segment.place.chain() if segment.place is not None else ():
-        if place.out is not segment.end or within(segment.start.place, place):
-            return
-        yield place
-
-
-def _functions(segment: Segment) -> Iterator[Call]:
-    """The functions that do this to what they are given and nothing else, innermost first."""
-    start, end = segment.start, segment.end
-    for call, depth in zip(_giving(end), range(len(end.calls), 0, -1), strict=False):
-        if start.place is end.place and start.calls[:depth] == end.calls[:depth]:
-            return
-        yield call

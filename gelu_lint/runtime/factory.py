@@ -230,7 +230,7 @@ def _built(made: Any, text: str) -> Built:
         what = "an empty tuple" if made == () else f"{_kind(model)}{' first' * isinstance(made, tuple)}"
         raise FactoryError(f"{text} gives {what}, no nn.Module{hint}")
     if len(parts) == 1 or (len(parts) == 2 and parts[1] is None):
-        return Built(model, (), _dummies(model))
+        return Built(model, (), dummies(model))
     if len(parts) == 2:
         inputs = parts[1]
         if isinstance(inputs, Mapping):
@@ -251,7 +251,7 @@ def _words(inputs: Mapping[Any, Any], text: str) -> dict[str, Any]:
     return dict(inputs)
 
 
-def _dummies(model: nn.Module) -> dict[str, Any]:
+def dummies(model: nn.Module) -> dict[str, Any]:
     """The inputs that a model has for itself, if it takes them: Hugging Face gives token ids to vision models too."""
     try:
         inputs = model.dummy_inputs

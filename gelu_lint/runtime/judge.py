@@ -107,4 +107,5 @@ def _stranger(identity: Identity, claim: Claim) -> str:
 def _contradiction(identity: Identity, claim: Claim) -> str:
     wanted = claim.flavour("erf")
     far = off(identity.flavour, wanted)[1] if identity.flavour in (*FLAVOURS, *OTHERS) else ""
-    return f"computes {phrase(identity)} {claim.under}: {far or distance(identity.error, identity.at)}"
+    said = f", which says {' or '.join(map(label, claim.says))}" if claim.says else ""
+    return f"computes {phrase(identity)} {claim.under}{said}: {far or distance(identity.error, identity.at)}"

@@ -14,6 +14,19 @@ from gelu_lint.facts.families import MAIN, Family, by_class, by_type
 from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.numerics.flavours import GELUS
 
+#: Words beside "gelu" in a name that say who computes it and how, not that more is done.
+_WHOLE = frozenset(
+    (
+        *("gelu", "gelus", "a", "my", "our", "own", "the", "custom", "simple", "naive", "manual", "basic", "plain"),
+        *("vanilla", "standard", "original", "orig", "old", "stable", "safe", "fused", "jit", "script", "scripted"),
+        *("compiled", "eager", "native", "kernel", "triton", "cuda", "cpu", "gpu", "pytorch", "python", "py"),
+        *("torch", "np", "numpy", "jax", "tf", "tensorflow", "keras", "hf", "timm", "bert", "gpt", "openai", "open"),
+        *("ai", "google", "megatron", "activation", "act", "fn", "func", "function", "op", "impl", "layer", "module"),
+        *("forward", "fwd", "autograd", "unit", "reference", "ref", "v", "x", "apply", "compute", "test", "quick"),
+        *("sigmoid", "logistic", "tanh", "new", "erf", "exact", "accurate", "fast", "faster", "approx"),
+        *("approximate", "approximated", "approximation"),
+    )
+)  # fmt: skip
 _APPROXIMATE = {"none": "erf", "tanh": "tanh"}
 
 
@@ -26,16 +39,18 @@ def attribute(thing: Any, name: str) -> Any:
 
 
 class Claim(NamedTuple):
-    """What says which flavours something may be. ``who`` is how it is told, ``under`` the same within a sentence."""
+    """What says which flavours something may be. ``who`` is how it is told, ``under`` the same within a sentence, and
+    ``says`` the flavours that a name is to be read as, where it says which GELU it is."""
 
     flavours: frozenset[str]
     who: str
     under: str
     gate: bool = False
+    says: tuple[str, ...] = ()
 
-    def flavour(self, computed: str) -> str:
-        """The one flavour that is claimed: what is computed, if it may be that."""
-        order = (computed, *GELUS)
+    def flavour(self, *computed: str) -> str:
+        """The one flavour that is claimed: what is computed, or else what that is nearest to, if it may be that."""
+        order = (*computed, *GELUS)
         return next((name for name in order if name in self.flavours), next(iter(self.flavours)))
 
 
@@ -46,12 +61,18 @@ def by_name(name: str, kind: str) -> Claim | None:
         return None
     if "accurate" in words(name):
         flavours |= {"tanh"}  # so Hugging Face calls its tanh form
-    return Claim(flavours, f"{kind} {name}", f"under the name {name}", gate_only(name))
+    says = tuple(flavour for flavour in GELUS if flavour in flavours and flavours != PLAIN)
+    return Claim(flavours, f"{kind} {name}", f"under the name {name}", gate_only(name), says)
 
 
 def denies(name: str) -> bool:
     """Whether a name says that this is something else than a plain GELU."""
-    return says_other(name) or (not claim(name) and "gelu" in words(name))
+    return says_other(name) or (not claim(name) and "gelu" in name.lower())  # GELUT, ScaledGELU
+
+
+def whole(name: str) -> bool:
+    """Whether a name is that of a GELU alone, and not of what does more: gelu_with_scale, bias_gelu."""
+    return bool(claim(name)) and _WHOLE.issuperset(words(name))
 
 
 def by_unit(name: str, kind: str) -> Claim | None:
@@ -89,7 +110,7 @@ def hidden(module: nn.Module) -> Iterator[Claim]:
             if said is not None:
                 who = " ".join(f"{name}={part!r}".split())
                 under = f"where {who} was given, which an attribute of the same name hides"
-                yield said._replace(who=who, under=under)
+                yield said._replace(who=who, under=under, says=())
 
 
 def strongest(claims: Iterable[Claim | None]) -> Claim | None:

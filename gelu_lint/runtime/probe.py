@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_map
 from gelu_lint.numerics.match import Identity
 from gelu_lint.reports.text import plural
 from gelu_lint.runtime.drafts import Draft, Function, drafts, full_name, listable
+from gelu_lint.runtime.factory import dummies
 from gelu_lint.runtime.faults import in_one_line
 from gelu_lint.runtime.fused import KERNELS
 from gelu_lint.runtime.judge import Verdict, judged
@@ -112,7 +113,8 @@ def probe(model: nn.Module, *args: Any, **kwargs: Any) -> Report:
     the configuration.
 
     Tensors among the arguments (in tuples, lists and dicts, too) are copied to the device of the model. Without
-    arguments only modules are asked, each by itself; the report says so. The model is left as it was: training flags,
+    arguments the model's own ``dummy_inputs`` (Hugging Face) are used if they fit; where there are none only modules
+    are asked, each by itself, and the report says so. The model is left as it was: training flags,
     attributes, parameters, buffers, hooks, random state. A compiled or ``DataParallel`` model is probed as what it
     wraps.
 
@@ -127,6 +129,8 @@ def probe(model: nn.Module, *args: Any, **kwargs: Any) -> Report:
         raise ProbeError("the model is sharded (FSDP, DTensor): probe it before it is")
     if any(nn.parameter.is_lazy(tensor) for tensor in (*model.parameters(), *model.buffers())):
         raise ProbeError("the model has lazy parameters, whose shapes are not known yet: call it once, then probe it")
+    if not (args or kwargs):
+        kwargs = dummies(model)
     with untouched(model) as kept, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the model's own code, once more for each run
         if args or kwargs:
@@ -142,7 +146,7 @@ def probe(model: nn.Module, *args: Any, **kwargs: Any) -> Report:
 def _row(draft: Draft, mode: str, calls: int, verdict: Verdict) -> Activation:
     path, spelling, callee, identity, function, *_ = draft
     claim, problem = verdict
-    claimed = claim.flavour(identity.flavour) if claim is not None else ""
+    claimed = claim.flavour(identity.flavour, identity.nearest) if claim is not None else ""
     who = claim.who if claim is not None else ""
     return Activation(path, spelling, callee, identity, mode, calls, function, claimed, who, problem)
 

@@ -7,7 +7,7 @@ only where a value leaves the function or module that it is made in, for parts o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -15,8 +15,9 @@ import torch
 from gelu_lint.numerics.evaluate import GRID
 from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.numerics.match import UNKNOWN, Identity, exact
+from gelu_lint.runtime.naming import by_name, denies, whole
 from gelu_lint.runtime.recognise import NotElementwise, recognise
-from gelu_lint.runtime.record import Node, Place, Record
+from gelu_lint.runtime.record import Call, Node, Place, Record
 
 _MAX_STEPS = 60  # operations of a formula; a GELU has up to 40
 _MANY, _FEW = 12, 3  # starts that are tried for a value that leaves a function or module, and for one that does not
@@ -104,12 +105,13 @@ class Segment(NamedTuple):
         return self.end.place
 
 
-_EXACT, _UNKNOWN = 2, 9
+_MEANT, _EXACT, _UNKNOWN = 1, 2, 9
+_FAMILIES = ("gelu_t", "sigmoid_k")
 _RANKS = {
     **dict.fromkeys(GELUS, 0),
-    **dict.fromkeys(("clipped", "squared"), 1),
+    **dict.fromkeys(("clipped", "squared"), _MEANT),
     "near": 3,
-    **dict.fromkeys(("gelu_t", "sigmoid_k"), 4),
+    **dict.fromkeys(_FAMILIES, 4),
     **dict.fromkeys(GATES, 5),
     "unknown": _UNKNOWN,
 }
@@ -170,6 +172,10 @@ class Finder:
             least = _UNKNOWN + 1 if best is None else rank(best.identity)
             if rank(identity) < least or (rank(identity) == least and not _beside(start, end)):
                 best = Segment(start, end, identity, function)
+        named = self._named(end, best, found) if leaving else None
+        if named is not None:
+            found[:] = [*(other for other in found if other.end.number not in named.function.numbers), named]
+            return
         if best is None:
             return
         level = rank(best.identity)
@@ -177,13 +183,41 @@ class Finder:
             return
         inner = [other for other in found if other.end.number in best.function.numbers and other.end is not end]
         least = min((rank(other.identity) for other in inner), default=_UNKNOWN)
-        if (least == 0 and level != 1) or any(other.identity.flavour == best.identity.flavour for other in inner):
+        if (least == 0 and level != _MEANT) or any(other.identity.flavour == best.identity.flavour for other in inner):
             return  # arithmetic around a GELU, a factor of 1
         if level > _EXACT and least <= _EXACT and not (level == _UNKNOWN and least == _EXACT):
             return
         if level < _UNKNOWN:
             found[:] = [other for other in found if other not in inner]
         found.append(best)
+
+    def _named(self, end: Node, best: Segment | None, found: list[Segment]) -> Segment | None:
+        """All that a function or module named for a GELU does, where that is arithmetic around one and no GELU: the
+        name is that of the whole."""
+        for start, steps in _starts(end, _MANY):
+            segment = Segment(start, end, UNKNOWN, Replay(start, end, steps))
+            names = [call.name for call in doing(segment)]
+            names += [type(place.module).__name__ for place in wrapping(segment)]
+            if any("gelu" in name.lower() for name in names):
+                break
+        else:
+            return None
+        inside = segment.function.numbers
+        inner = {other.identity.flavour for other in found if other.end.number in inside and other.end is not end}
+        if best is not None and best.start.number in inside:
+            inner.add(best.identity.flavour)
+        if not any(_RANKS.get(flavour, _EXACT) <= _EXACT for flavour in inner):
+            return None
+        claiming = [name for name in names if by_name(name, "") is not None]
+        if not all(map(whole, claiming)):
+            return None
+        identity = self.identity(segment.function)
+        coarse = identity is UNKNOWN or identity.why.startswith("half precision")
+        if rank(identity) <= _MEANT or identity.flavour in inner or coarse:
+            return None
+        if (not claiming or any(map(denies, names))) and identity.flavour not in _FAMILIES:
+            return None  # nobody says that it is a GELU
+        return segment._replace(identity=identity)
 
     def _exact(self, function: Replay) -> bool:
         """Whether a function is a GELU by its values, which is soon told."""
@@ -211,6 +245,32 @@ def leaves(node: Node) -> bool:
 def within(inner: Place | None, outer: Place) -> bool:
     """Whether one call of a module happens in another, or is it."""
     return inner is not None and any(place is outer for place in inner.chain())
+
+
+def wrapping(segment: Segment) -> Iterator[Place]:
+    """The calls of modules that do this to their input and nothing else, innermost first."""
+    for place in segment.place.chain() if segment.place is not None else ():
+        if place.out is not segment.end or within(segment.start.place, place):
+            return
+        yield place
+
+
+def giving(end: Node) -> Iterator[Call]:
+    """The functions that give a value to what called them, innermost first."""
+    for depth in range(len(end.calls), 0, -1):
+        calls = end.calls[:depth]
+        if any(place is end.place and found[:depth] == calls for _, place, found in end.users):
+            return
+        yield calls[-1]
+
+
+def doing(segment: Segment) -> Iterator[Call]:
+    """The functions that do this to what they are given and nothing else, innermost first."""
+    start, end = segment.start, segment.end
+    for call, depth in zip(giving(end), range(len(end.calls), 0, -1), strict=False):
+        if start.place is end.place and start.calls[:depth] == end.calls[:depth]:
+            return
+        yield call
 
 
 def _starts(end: Node, limit: int) -> list[tuple[Node, list[Node]]]:
