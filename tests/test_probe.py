@@ -379,6 +379,7 @@ def test_a_gelu_with_a_temperature_is_told_by_its_values(learnable: bool) -> Non
     for report in (probe(Block(act), X), probe(Block(act))):
         (found,) = report.activations
         assert (found.path, found.identity.flavour, found.function) == ("act", "gelu_t", act) and not report.problems
+        assert found.claim == ""
         assert found.identity.parameter == pytest.approx(1.3)
 
 

@@ -194,6 +194,10 @@ class Finder:
     def _named(self, end: Node, best: Segment | None, found: list[Segment]) -> Segment | None:
         """All that a function or module named for a GELU does, where that is arithmetic around one and no GELU: the
         name is that of the whole."""
+        around = [call.name for call in end.calls]
+        around += [type(place.module).__name__ for place in (end.place.chain() if end.place is not None else ())]
+        if not any("gelu" in name.lower() for name in around):
+            return None
         for start, steps in _starts(end, _MANY):
             segment = Segment(start, end, UNKNOWN, Replay(start, end, steps))
             names = [call.name for call in doing(segment)]
