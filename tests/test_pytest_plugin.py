@@ -289,7 +289,7 @@ def test_monitors_have_no_bounds_unless_they_are_given(pytester: pytest.Pytester
             with pytest.warns(GeluStdWarning, match="outside 0.5 to 0.7"):
                 model(torch.randn(32, 16))
     """)
-    pytester.runpytest_inprocess(*PLUGIN, "-q", "-W", "error").assert_outcomes(passed=2)
+    pytester.runpytest_inprocess(*PLUGIN, "-q", *STRICT).assert_outcomes(passed=2)
 
 
 def test_what_is_not_element_by_element_fails_in_short(pytester: pytest.Pytester) -> None:
@@ -314,7 +314,7 @@ def test_what_is_not_element_by_element_fails_in_short(pytester: pytest.Pytester
                 with pytest.raises(ValueError, match="needs a mask"):
                     check(raises)
     """)
-    result = pytester.runpytest_inprocess(*PLUGIN, "-W", "error")
+    result = pytester.runpytest_inprocess(*PLUGIN, *STRICT)
     result.assert_outcomes(failed=6, passed=1)
     text = result.stdout.str()
     assert "direct cause" not in text and "During handling" not in text
