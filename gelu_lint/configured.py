@@ -15,7 +15,7 @@ from gelu_lint.model import Entry, FileSummary, Load, Settings, Site, Span, Take
 from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.roles import is_mock, is_reference, is_test, words
 from gelu_lint.settings import FILES, Mapping, mappings, meant
-from gelu_lint.takers import asks
+from gelu_lint.takers import asks, takes_settings
 
 _TRANSFORMERS = REGISTRIES["transformers"]
 #: Words of keys, classes and families that name a part of a model.
@@ -112,6 +112,8 @@ def is_open(file: FileSummary, text: str, hooks: Hooks) -> bool:
     """
     if any(word in text for word in hooks.words):
         return True
+    if not hooks.families and not takes_settings(text):
+        return False
     fixed = [*_fixed_in_classes(file)]
     if asks(text):
         return not {loss.span for loss in losses(file)}.isdisjoint(site.span for site in fixed)

@@ -166,12 +166,12 @@ class _Files:
     def configured(self, path: str, summary: FileSummary, hooks: Hooks) -> FileSummary | None:
         """A summary with what configures the classes of its file, other files asked for the classes of their settings;
         None where that is of no concern."""
-        data = self._bytes(self.names[path])
-        if not is_open(summary, data.decode("latin-1"), hooks):
-            return None
-        try:
+        try:  # it is asked for once, and not kept: there may be many
+            data = read_bytes(path, self.tasks[path].settings.values["max-file-size"])
+            if not is_open(summary, data.decode("latin-1"), hooks):
+                return None
             source = decode(path, data)
-        except Unreadable:
+        except (Unreadable, OSError):
             return None
         summary = with_takers(summary, source.text, source.rows)
         if not any(taker.of for taker in summary.takers):

@@ -56,6 +56,9 @@ _GIVEN = re.compile(r"def[ \t]+(?:__init__|__new__|__call__|setup)[ \t]*\(")
 _FIELD = re.compile(r"^[ \t]+(\w+)[ \t]*:[ \t]*([^=\n#]+)", re.MULTILINE)
 #: Names of classes of settings, and those that others derive from, which have none of their own.
 _SETTINGS = re.compile(r"\w*(?:Config|Cfg|Args|Arguments|Params|Settings|Options|HParams)\w*")
+#: One of these stands in each such name.
+_STEMS_OF_SETTINGS = ("Config", "Cfg", "Arguments", "Params", "Settings", "Options")
+_ARGS = re.compile(r"Args(?!:)")
 _BASES = re.compile(r"Pre[tT]rainedConfig|ConfigMixin|BaseConfig|DictConfig|OmegaConf|AutoConfig|ModelArgs")
 _PRETRAINED = re.compile(r"\bPre[tT]rainedConfig\b")
 _MODEL_TYPE = re.compile(r"^[ \t]+model_type\s*(?::\s*\w+\s*)?=\s*[\"']([\w-]+)[\"']", re.MULTILINE)
@@ -105,6 +108,11 @@ def asks(text: str) -> bool:
                 return True
             at = text.find(table, at + len(table))
     return False
+
+
+def takes_settings(text: str) -> bool:
+    """Whether a class of settings may be named: the word at the head of a list of arguments is none."""
+    return any(stem in text for stem in _STEMS_OF_SETTINGS) or _ARGS.search(text) is not None
 
 
 def _in_classes(summary: FileSummary) -> list[int]:
