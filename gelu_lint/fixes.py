@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from gelu_lint.facts.record import Callable
-from gelu_lint.model import Argument, Edit, FileSummary, Held, Project, Site, Slot, Span, Value
+from gelu_lint.facts.table import callables
+from gelu_lint.imports import reach
+from gelu_lint.model import Argument, Edit, FileSummary, Fix, Held, Project, Site, Slot, Span, Value
 
 
 def spell(value: Value, quote: str) -> str:
@@ -54,6 +56,21 @@ def why_not(row: Callable, project: Project) -> str:
         return ""
     oldest, since = (".".join(map(str, version)) for version in (floor, row.since))
     return f" (no fix: the project accepts {row.framework} {oldest}, and {row.keyword} came with {since})"
+
+
+def as_function(file: FileSummary, held: Held, flavour: str, delta: float | None) -> Fix | None:
+    """Hand over ``partial(F.gelu, approximate=…)`` in the place of a GELU module, where that stands on its own: a layer
+    of torch keeps a function, and looks into no partial. None where it does not, or no name for it is at hand."""
+    row = callables()["torch.nn.functional.gelu"]
+    if "#" in held.text or not held.quote or not held.inline:
+        return None
+    partial, function = reach(file, "functools.partial"), reach(file, row.name)
+    if partial is None or function is None:
+        return None
+    text = f"{partial[0]}({function[0]}, {row.keyword}={spell(row.value_for(flavour), held.quote)})"
+    return Fix(
+        f"hand over {text}", (Edit(held.span, text),), (*partial[1], *function[1]), delta=delta, reach="interface"
+    )
 
 
 def fused(held: Held, file: FileSummary) -> bool:

@@ -26,24 +26,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gelu_lint.fixes import fused, spell
-from gelu_lint.imports import reach
-from gelu_lint.model import Edit, FileSummary, Finding, Fix, Held, Project
+from gelu_lint.fixes import as_function, fused
+from gelu_lint.model import FileSummary, Finding, Project
 from gelu_lint.numerics.flavours import between
 from gelu_lint.roles import is_reference, is_test
 from gelu_lint.rule import Rule, bad, good
-
-
-def _fix(file: FileSummary, held: Held, delta: float | None) -> Fix | None:
-    """The function in the place of the module, where that stands on its own."""
-    if "#" in held.text or not held.quote or not held.inline:
-        return None
-    partial, function = reach(file, "functools.partial"), reach(file, "torch.nn.functional.gelu")
-    if partial is None or function is None:
-        return None
-    text = f"{partial[0]}({function[0]}, approximate={spell('tanh', held.quote)})"
-    needs = (*partial[1], *function[1])
-    return Fix(f"hand over {text}", (Edit(held.span, text),), needs, delta=delta, reach="interface")
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
@@ -61,7 +48,7 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         data = (("flavour", held.flavour), ("framework", "torch"), ("symbol", held.symbol or None))
         # What GEL002 writes for a policy comes first; where a decoder computes ReLU, GEL034 writes the same text, and
         # says that it changes more.
-        fix = _fix(file, held, size) if project.policy in ("", "tanh") and not held.copied else None
+        fix = as_function(file, held, "tanh", size) if project.policy in ("", "tanh") and not held.copied else None
         yield Finding("GEL030", file.path, held.span, message, "warning", fix, data, statement=held.statement)
 
 

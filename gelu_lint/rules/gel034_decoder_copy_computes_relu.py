@@ -28,9 +28,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from gelu_lint.facts.table import callables
-from gelu_lint.fixes import can_choose, spell
-from gelu_lint.imports import reach
-from gelu_lint.model import Edit, FileSummary, Finding, Fix, Held, Project
+from gelu_lint.fixes import as_function, can_choose
+from gelu_lint.model import FileSummary, Finding, Fix, Held, Project
 from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, apart
 from gelu_lint.roles import is_reference, is_test
 from gelu_lint.rule import Rule, bad, good
@@ -47,19 +46,13 @@ def _flavour(held: Held, file: FileSummary) -> str:
 
 
 def _fix(file: FileSummary, project: Project, held: Held, delta: float | None) -> Fix | None:
-    """The function in the place of the module, where that stands on its own and computes the same."""
-    row = callables()[_FUNCTION]
+    """The function that computes what the module does."""
     known = held.gelu == "torch.nn.GELU" and held.flavour in ("erf", "tanh")
-    if not known or "#" in held.text or not held.quote or not held.inline or not can_choose(row, project):
+    if not known or not can_choose(callables()[_FUNCTION], project):
         return None
     if project.policy not in ("", held.flavour):
         return None  # GEL002 writes the policy's first
-    partial, function = reach(file, "functools.partial"), reach(file, _FUNCTION)
-    if partial is None or function is None:
-        return None
-    text = f"{partial[0]}({function[0]}, {row.keyword}={spell(row.value_for(held.flavour), held.quote)})"
-    needs = (*partial[1], *function[1])
-    return Fix(f"hand over {text}", (Edit(held.span, text),), needs, delta=delta, reach="interface")
+    return as_function(file, held, held.flavour, delta)
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
