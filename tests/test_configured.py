@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import textwrap
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from gelu_lint import cli
 from gelu_lint.engine import summarise
 from gelu_lint.model import FileSummary, Load
 from gelu_lint.source import decode
-from gelu_lint.takers import settings_in, with_takers
+from gelu_lint.takers import asks, is_settings, settings_in, takes_settings, with_takers
 
 BLOCK = """
     import torch
@@ -453,3 +454,34 @@ def test_places_of_defaults() -> None:
     row = text.split("\n")[default.span.row - 1]
     assert row[default.span.column : default.span.end_column] == "'gelu_new'" and default.value == "gelu_new"
     assert settings_in(source.text, source.rows, "OtherConfig") is None
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("self.act = ACT2FN[config.hidden_act]\n", True),
+        ("x = 1\n    return ACT2CLS[name]()\n", True),
+        ("from ..activations import ACT2FN\n", False),
+        ("# self.act = ACT2FN[config.hidden_act]\n", False),
+        ('"ACT2FN[name]"\n', False),
+        ("# ACT2FN[a]\nact = ACT2FN[b]\n", True),
+    ],
+)
+def test_what_surely_asks_a_table(code: str, expected: bool) -> None:
+    assert asks(code) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def __init__(self, config: TinyConfig):", True),
+        ("def __init__(self, args: ModelArgs):", True),
+        ("class Options: pass", True),
+        ('"""Build.\n\n    Args:\n        dim: width\n    """', False),
+        ("def __init__(self, dim, config):", False),
+    ],
+)
+def test_where_a_class_of_settings_may_be_named(text: str, expected: bool) -> None:
+    """Never fewer than ``is_settings`` knows."""
+    assert takes_settings(text) is expected
+    assert expected or not any(map(is_settings, re.findall(r"\w+", text.replace("Args:", ""))))

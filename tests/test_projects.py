@@ -47,6 +47,40 @@ def found(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, in
     return [(Path(r["filename"]).as_posix(), r["location"]["row"], r["code"]) for r in rows]
 
 
+# --- Large projects ----------------------------------------------------------------------------------------------
+
+MAKES = (
+    "from torch import nn\nfrom {} import {inner}\n\n\nclass {}(nn.Module):\n    def __init__(self):\n"
+    "        super().__init__()\n        self.part = {inner}()\n\n    def forward(self, x):\n"
+    "        return self.part(x)\n"
+)
+MID = MAKES.format("net", "Mid", inner="Mlp")
+FAR = MAKES.format("mid", "Far", inner="Mid")
+OWN = (
+    "from torch import nn\nfrom {} import {name}\n\nact = nn.GELU(approximate='none')\n\n\n"
+    "def main():\n    return {name}().cuda().half()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "in_large_ones"),
+    [
+        ({"train.py": TRAIN}, True),
+        ({"train.py": TRAIN + "#" * 100_000}, False),
+        ({"train.py": OWN.format("mid", name="Mid"), "mid.py": MID}, True),
+        ({"train.py": OWN.format("far", name="Far"), "far.py": FAR, "mid.py": MID}, False),
+    ],
+    ids=["beside it", "the core of a library", "one file between", "two files between"],
+)
+def test_how_far_contexts_lead(
+    files: dict[str, str], in_large_ones: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay({"pyproject.toml": "", "net.py": NET, **files})
+    assert ("net.py", 7, "GEL020") in found(capsys, "--no-cache", ".")
+    monkeypatch.setattr("gelu_lint.projects._SMALL", 0)
+    assert (("net.py", 7, "GEL020") in found(capsys, "--no-cache", ".")) is in_large_ones
+
+
 # --- Where modules lie -------------------------------------------------------------------------------------------
 
 PATHS = ("train.py", "kit/__init__.py", "kit/net.py", "kit/sub/__init__.py", "kit/sub/deep.py", "src/lib/core.py",
