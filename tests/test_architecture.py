@@ -106,6 +106,20 @@ def test_the_linter_never_imports_a_framework_it_judges(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_the_linter_never_reaches_what_runs_models(path: Path) -> None:
+    """But for the commands that do, which import it when they are asked for."""
+    if package_of(path) in HOSTS:
+        return
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    commands = [n for n in tree.body if isinstance(n, ast.FunctionDef) and name_of(path) == "cli"]
+    allowed = {id(node) for function in commands for node in ast.walk(function)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and id(node) not in allowed:
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            assert not any(name.startswith("gelu_lint.runtime") for name in names)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_only_the_front_prints_exits_and_reads_argv(path: Path) -> None:
     if name_of(path) in ("cli", "__main__") or package_of(path) in HOSTS:
         return
