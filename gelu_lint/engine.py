@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from gelu_lint.imports import candidates, import_edit
 from gelu_lint.kinds import kind_of
+from gelu_lint.lines import spots
 from gelu_lint.model import Arrival, Bound, Context, Directive, Fault, FileSummary, Finding, Project, Site, Span
 from gelu_lint.outline import Part
 from gelu_lint.scan import Scan, scan
@@ -29,9 +30,12 @@ _STRING = re.compile(r"\(*[rRuUbB]*[\x22\x27]")
 _QUIET = re.compile(r"#[^\r\n]*|\x27{3}[\s\S]*?\x27{3}|\x22{3}[\s\S]*?\x22{3}|\x27[^\x27\n]*\x27|\x22[^\x22\n]*\x22")
 _TOP = re.compile(r"(?:from|import)\s+(\w+)")
 _FORM_FEED = re.compile(r"[ \t\f]*\f")
-# Several patterns that begin with a word are faster than one with a choice; \b keeps them from trying half names.
-_DEFINED = tuple(re.compile(rf"{word}\s+(\w+)") for word in ("def", "class", "import"))
-_BOUND = re.compile(r"(?<![.\w])([A-Za-z_]\w*)\b(?=\s*(?:[,):\];\#]|$|=(?!=)|in\b))", re.MULTILINE)
+#: What stands before a name that is bound, and what behind one that may be.
+_DEFINES, _IMPORTS = re.compile(r"(?:def|class)\s+$"), re.compile(r"import\s+(\w+)")
+_BINDS = re.compile(r"\s*(?:[,):\];\#]|$|=(?!=)|in\b)", re.MULTILINE)
+#: Makes a space of each byte that is in no dotted name.
+_NAMES = bytes(c if c > 127 or chr(c).isalnum() or chr(c) in "_." else 32 for c in range(256))
+_NEAR = 40  # characters before a name that show what binds it
 
 _NAMED = re.compile(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
 _TEMPLATE = re.compile(r"\{%-?\s*\w+")
@@ -112,10 +116,9 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     except RecursionError:
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
     summary = recognisers.facts(summary, draft, Reach(bones.statements), arrivals)
-    taken = names.taken
+    taken = names.taken & candidates()
     if any(not _plain(site) for site in summary.sites) or any(use.kind not in _NO_FIX for use in summary.uses):
-        taken = taken | _loosely_bound(source, bones.origin)
-    taken &= candidates()
+        taken |= _loosely_bound(source, bones.origin, candidates() - taken)
     at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
     return summary._replace(bound=tuple(Bound(name, target) for name, target in at_hand), taken=tuple(sorted(taken)))
 
@@ -180,8 +183,9 @@ def _without_form_feeds(text: str) -> tuple[str, dict[int, int]]:
     return "\n".join(rows), shifts
 
 
-def _loosely_bound(source: Source, kept: Sequence[int]) -> set[str]:
-    """Names that rows outside the skeleton may bind: too many costs a longer spelling, one too few a wrong name."""
+def _loosely_bound(source: Source, kept: Sequence[int], wanted: frozenset[str]) -> set[str]:
+    """Which of the names ``wanted`` rows outside the skeleton may bind: too many costs a longer spelling, one too few a
+    wrong name."""
     ends = (*source.rows, len(source.text))
     gaps, last = [], 0
     for row in (*kept, len(source.rows) + 1):
@@ -189,7 +193,15 @@ def _loosely_bound(source: Source, kept: Sequence[int]) -> set[str]:
             gaps.append(source.text[ends[last] : ends[row - 1]])
         last = row
     text = "\n".join(gaps).replace("\r", "\n")
-    return {name for pattern in (_BOUND, *_DEFINED) for name in pattern.findall(text)}
+    bare = {name.decode("latin-1") for name in set(text.encode("latin-1", "replace").translate(_NAMES).split())}
+    found = {name for name in bare & wanted if any(_is_bound(text, at, name) for at in spots(text, name))}
+    return found.union(wanted.intersection(_IMPORTS.findall(text)))
+
+
+def _is_bound(text: str, at: int, name: str) -> bool:
+    """Whether a name at an offset may be bound there."""
+    behind = text[at - 1 : at] != "." and _BINDS.match(text, at + len(name)) is not None
+    return behind or _DEFINES.search(text, max(at - _NEAR, 0), at) is not None
 
 
 def _unparsable(summary: FileSummary, source: Source, row: int, column: int, message: str) -> FileSummary:

@@ -475,7 +475,7 @@ class Def(NamedTuple):
     keys        what is read of its settings, in the class
     sight       key or none: whether the class of the settings, in this file, has a key for the activation; read if the
                 file reads one elsewhere; away if the class comes from a file that nothing is known of; else ""
-    calls       names in the class (or function) that are called
+    calls       classes of the file that are made in the class (or function)
     approximates  an attribute such as ``.approximate`` is read in the class (or function)
     """
 

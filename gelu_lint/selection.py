@@ -128,6 +128,8 @@ _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
 _CLOSE = re.compile(
     r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*\b(?:abs|absolute)\()|\b(?:abs|absolute)\((?=[\s\S]*assert)"
 )
+#: What finds something with _CLOSE has one of these.
+_COMPARES = ("lose", "lmost", "approx(", "assert_near", "abs(", "absolute(")
 _SLOPES = re.compile(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
 #: Names without which no product is one of a gate and a value.
 _GATES = ("gate", "gating", "value", "glu")
@@ -245,12 +247,12 @@ class Selection:
             for j in lines.below(owner):
                 if lines.scopes[j] == owner and _SETTING.match(lines.text(j)):
                     self._keep(cut, j, HEADER)
-        keys = {word for word in WORD.findall(text) if _KEY.search(word)} if unheard("", quiet.strip("\"'")) else ()
-        for key in keys:
-            for other in spots(self._text, key):
-                place = self._place(other)
-                if place is not None and any(mark in place[0].lines.text(place[1]) for mark in "(["):
-                    self._keep(*place, LIGHT)
+        said = quiet.strip("\"'")
+        for key in sorted({word for word in WORD.findall(text) if _KEY.search(word) and unheard(word, said)}):
+            places = [self._place(other) for other in spots(self._text, key)]
+            for cut, i in dict.fromkeys(filter(None, places)):
+                if _looks_up(cut.lines.text(i)):
+                    self._keep(cut, i, LIGHT)
 
     def _bases(self, cut: Cut, owner: int) -> None:
         """Keep the header of a class, and those of the classes of the file that it derives from."""
@@ -349,7 +351,8 @@ class Selection:
                         at = lines.scopes[at]
             for i in sorted(around):
                 rows = self._rows_of(cut, i) if _is_def(cut, i) else ""
-                if _CLOSE.search(rows) or (lines.defines(i).startswith("test") and _SLOPES.search(rows)):
+                close = any(word in rows for word in _COMPARES) and _CLOSE.search(rows)
+                if close or (lines.defines(i).startswith("test") and _SLOPES.search(rows)):
                     self._whole(cut, i, FULL)
         self._drain()
 
@@ -1108,6 +1111,11 @@ def _given(text: str, formula: bool, hands: bool, made: bool) -> set[str]:
     return bound[0] if clear or (made and _MADE.fullmatch(value.strip())) else set()
 
 
+def _looks_up(text: str) -> bool:
+    """Whether a line may look up the name of an activation, or give it to what does."""
+    return not _lookers().isdisjoint(WORD.findall(text)) or "Config" in text
+
+
 def _asks_name(lines: Lines, i: int) -> bool:
     """Whether a line may ask for the name of an activation, or what is tried in it may."""
     rows = (i, *lines.below(i)) if lines.logical[i].word == "try" else (i,)
@@ -1158,3 +1166,12 @@ def _packages() -> frozenset[str]:
 
     tops = {name.split(".")[0] for name in (*callables(), *others(), *tensor_only(), *tensor_only().values())}
     return frozenset((*tops, "functools", "math", "scipy", "triton", "pallas", "numba", "taichi", "warp")) - {""}
+
+
+@cache
+def _lookers() -> frozenset[str]:
+    """The words of what looks up the name of an activation: tables, functions, layers, and what makes models."""
+    from gelu_lint.facts.settings import LOADERS, MAKER, tables
+    from gelu_lint.facts.table import layers
+
+    return frozenset((*tables(), *(name.rpartition(".")[2] for name in layers()), *LOADERS, MAKER))

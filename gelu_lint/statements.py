@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from gelu_lint.lines import Lines, code, targets, words
+from gelu_lint.lines import Lines, code, spots, targets, words
 from gelu_lint.outline import Part, defined, outline, parts_of
 from gelu_lint.scan import Logical, Scan, Statement, scan
 
 #: Calls that set an attribute of what they are given.
 PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
 _LONE_CR = re.compile(r"\r(?!\n)")
-_GLOBAL = re.compile(r"\bglobal\b((?:[^;\n\\#]|\\\r?\n)*)")
+_GLOBAL = re.compile(r"global((?:[^;\n\\#]|\\\r?\n)*)")
 
 
 class Statements:
@@ -78,9 +78,10 @@ def _binds(text: str, kind: str) -> set[str]:
         before = text[: text.find(":\n", text.find(name))]
         if ":=" in before:
             names |= words(before)
-        if "global" in text:
-            for found in _GLOBAL.findall(text):
-                names |= words(found)
+        for at in spots(text, "global"):
+            declared = _GLOBAL.match(text, at)
+            if declared is not None:
+                names |= words(declared[1])
         return names
     if kind == "simple":
         bound = targets(text)

@@ -27,6 +27,10 @@ _HALF_KEYS = (
 )
 KEYS = ACTIVATION_KEYS.union(CLASS_KEYS, _FAMILY_KEYS, _TARGET_KEYS, _HALF_KEYS)
 
+#: Methods that make settings or models of transformers of their keywords, and the function of timm that does.
+LOADERS = ("from_pretrained", "for_model", "from_dict")
+MAKER = "create_model"
+
 #: Tables, and functions that look into one, by the registry that each is: read in transformers 5.24.0, timm 1.0.31,
 #: diffusers 0.42.1 and keras 3.15.1.
 _TABLES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ _WAIVES = (
 _UNUSED = re.compile(r"unused-argument|\bARG00\d\b|unused-variable")
 _DIRECTIVE = re.compile(r"#[^\n]*\b(?:gelu-lint|GEL\d*)\b[^\n]*")
 _APPROXIMATES = re.compile(r"""\._?approx|["']_?approx\w*["']""")
+_APPROXIMATE = re.compile(r"(?:self\._?)?approx\w*")
 _FIELD = re.compile(r"\b(\w+)\s*[:=](?!=)")
 _IS_GELU = r"isinstance\(\s*(\w+)\s*,\s*\(?\s*[\w.]*GELU\s*,?\s*\)?\s*\)"
 _REFUSES = re.compile(rf"\s*(?:assert\s+{_IS_GELU}|if\s+not\s+{_IS_GELU}\s*:)")
@@ -139,14 +140,18 @@ class Defs:
         rows = sorted((*rows, *(swap.span.row for swap in swaps if swap.kind == "helper")))
         makers = {_maker(site) for site in sites}
         made = sorted(draft.span(call).row for call in self._calls if call.value in makers)
+        refuses = "isinstance" in draft.whole and "GELU" in draft.whole  # see _checked
+        owners = {found.owner.name.value for found in self._found if found.owner is not None}
         for found in self._found:
+            if not refuses and all(kind == "perhaps" for _, _, kind in found.parameters):
+                continue
             given = found.owner is not None and (found.node is found.owner or found.node.name.value in _GIVEN)
             wraps = any(kind == "module" for _, _, kind in found.parameters)
             wide = found.owner if found.owner is not None and (given or wraps) else found.node
             first, last = blocks.rows(wide)
             near = _any_between(rows, first, last)
             if near or (given and _any_between(made, first, last) and _only_named(found, blocks)):
-                told = _def(found, blocks, draft)
+                told = _def(found, blocks, draft, owners)
                 kinds = {parameter.kind for parameter in told.parameters}
                 if kinds - {"settings"} or (kinds and says_width(blocks.of(wide).text)):
                     yield told
@@ -205,7 +210,7 @@ def _mentions(node: CSTNode, name: str) -> bool:
     return False
 
 
-def _def(found: _Found, blocks: Blocks, draft: Draft) -> Def:
+def _def(found: _Found, blocks: Blocks, draft: Draft, owners: Iterable[str]) -> Def:
     block = blocks.of(found.node)
     around = blocks.of(found.owner) if found.owner is not None else block
     node, owner = found.node, found.owner
@@ -240,7 +245,7 @@ def _def(found: _Found, blocks: Blocks, draft: Draft) -> Def:
         known,
         keys,
         _sight(settings, around, block, draft) if any(map(says_width, keys)) else "",
-        around.calls() if "activation" in kinds else (),
+        tuple(sorted(filter(around.calls, owners))) if "activation" in kinds else (),
         not kinds.isdisjoint(("module", "perhaps")) and "approx" in around.text and _approximates(around),
     )
 
@@ -292,7 +297,7 @@ def _fate(found: _Found, name: str, block: Block, around: Block, blocks: Blocks)
     if block.reads_all():
         return "read", "", ""
     loads = block.loads(name)
-    held, text = block.overwrites(name, r"approx\w*" if chooses(name) == "flavour" else "")
+    held, text = block.overwrites(name, _APPROXIMATE if chooses(name) == "flavour" else None)
     if held:
         kept = block.stores(name)  # and then written over
         seen = bool(loads) and held.startswith("self.") and {f"self.{attribute}" for attribute in kept} != {held}

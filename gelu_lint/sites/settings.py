@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gelu_lint.claims import words
 from gelu_lint.facts.activation_names import unheard
 from gelu_lint.facts.record import Layer
-from gelu_lint.facts.settings import ACTIVATION_KEYS, CLASS_KEYS, KEYS, is_nearly_approximate, tables
+from gelu_lint.facts.settings import ACTIVATION_KEYS, CLASS_KEYS, KEYS, LOADERS, MAKER, is_nearly_approximate, tables
 from gelu_lint.facts.table import find_layer, layers
 from gelu_lint.model import Entry
 from gelu_lint.sites.context import symbol
@@ -53,7 +53,6 @@ _ACTIVATION = frozenset(("act", "acts", "activ", "activation", "activations", "n
 _BESIDE = re.compile(r"fp16|float16|precision")
 #: Calls that make a mapping, or settings, of their keywords.
 _DICTS = ("dict", "OrderedDict")
-_LOADERS = ("from_pretrained", "for_model", "from_dict")
 _FIELD = ("field", "Field", "ib", "attrib")
 _STORES = ("update", "setdefault", "__setitem__", "register")
 #: What a look-up of an unknown name raises, and what catches that.
@@ -171,13 +170,13 @@ class Settings:
         """The class that a call makes or configures, the table that its activation is looked up in, its family."""
         if last in _DICTS:
             return "", "", ""
-        if last in _LOADERS and isinstance(node.func, Attribute):
+        if last in LOADERS and isinstance(node.func, Attribute):
             owner, registry = last_name(node.func.value), self._of_transformers(node.func.value, self._walk.moment)
             family = text_of(node.args[0].value) if last == "for_model" and node.args else ""
             return (owner, registry, family) if registry else None
         if last.endswith("Config"):
             return last, self._of_transformers(node.func, self._walk.moment), ""
-        if last == "create_model":
+        if last == MAKER:
             names = self._names.resolve(node.func, self._walk.moment)
             return (last, "timm", "") if any(name.startswith("timm.") for name in names) else None
         row = self._layer(node, last)
