@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from gelu_lint.imports import candidates, import_edit
+from gelu_lint.imports import candidates, import_edit, prefixes
 from gelu_lint.kinds import kind_of
 from gelu_lint.lines import spots
 from gelu_lint.model import Arrival, Bound, Context, Directive, Fault, FileSummary, Finding, Project, Site, Span
@@ -116,10 +116,11 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
     except RecursionError:
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
     summary = recognisers.facts(summary, draft, Reach(bones.statements), arrivals)
-    taken = names.taken & candidates()
+    taken, imported = names.taken & candidates(), names.at_hand()
     if any(not _plain(site) for site in summary.sites) or any(use.kind not in _NO_FIX for use in summary.uses):
-        taken |= _loosely_bound(source, bones.origin, candidates() - taken)
-    at_hand = sorted((name, target) for name, target in names.at_hand().items() if name not in taken)
+        used = {name for name, target in imported.items() if target in prefixes()}
+        taken |= _loosely_bound(source, bones.origin, candidates().union(used) - taken)
+    at_hand = sorted((name, target) for name, target in imported.items() if name not in taken)
     return summary._replace(bound=tuple(Bound(name, target) for name, target in at_hand), taken=tuple(sorted(taken)))
 
 

@@ -62,10 +62,25 @@ def import_edit(file: FileSummary, needs: Collection[Need]) -> Edit | None:
 
 @functools.cache
 def candidates() -> frozenset[str]:
-    """Every local name that a fix may use or bind: facts about a file's other names are not kept."""
-    targets = {"functools.partial", *callables(), *(row.instead for row in absent().values())}
-    targets |= set(tensor_only().values())
+    """Every name that a fix may bind by an import: facts about a file's other names are not kept."""
     names = {habit.alias for habit in _HABITS.values() if habit.alias}
-    for target in filter(None, targets):
-        names |= {*target.split(".")}
+    for target in _targets():
+        names |= {target.partition(".")[0], target.rpartition(".")[2]}
     return frozenset(names)
+
+
+@functools.cache
+def prefixes() -> frozenset[str]:
+    """The full names by which a fix may reach something, where a file has imported one."""
+    found: set[str] = set()
+    for target in _targets():
+        parts = target.split(".")
+        found.update(".".join(parts[:length]) for length in range(1, len(parts) + 1))
+    return frozenset(found)
+
+
+@functools.cache
+def _targets() -> frozenset[str]:
+    """The full names of all that a fix may use."""
+    others = ("functools.partial", "scipy.special.ndtr", *(row.instead for row in absent().values()))
+    return frozenset(filter(None, (*others, *callables(), *tensor_only().values())))

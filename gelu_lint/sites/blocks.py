@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from gelu_lint.lines import code, spots
 from gelu_lint.sites.draft import Draft
@@ -46,34 +45,74 @@ _QUOTES = ("'", '"')
 class Line:
     """A logical line: its row, how far it is indented, the text, and what of it is code."""
 
+    __slots__ = ("_code", "indent", "row", "text")
+
     def __init__(self, row: int, indent: int, text: str) -> None:
         self.row, self.indent, self.text = row, indent, text
+        self._code: str | None = None
 
-    @cached_property
+    @property
     def code(self) -> str:
         """The text without comments and strings."""
-        return code(self.text)
+        if self._code is None:
+            self._code = code(self.text)
+        return self._code
 
-    def loads(self, name: str, start: int = 0) -> bool:
-        """Whether it may load a name, from an offset of its code on."""
-        return name in self.text and any(
+    def loads(self, name: str) -> bool:
+        """Whether it may load a name."""
+        bound = _BINDS.match(self.code)
+        start = bound.end() if bound is not None and bound[1] == name else 0
+        return any(
             self.code[at - 1 : at] != "." and _KEYWORD.match(self.code, at + len(name)) is None
             for at in spots(self.code, name, start)
         )
 
+    def calls(self, name: str, call: re.Pattern[str]) -> bool:
+        """Whether a name, or an attribute of ``self`` (with its dot), is followed by a ``call``."""
+        word = name.lstrip(".")
+        after = (at for at in spots(self.code, word) if call.match(self.code, at + len(word)) is not None)
+        if word == name:
+            return any(self.code[at - 1 : at] != "." for at in after)
+        return any(_OF_SELF.fullmatch(self.code, max(at - len("_self."), 0), at) is not None for at in after)
 
-class Block(NamedTuple):
+
+class Block:
     """A function or class: its header, the lines below it (of a one-row body its text), the rows of all of it, and its
     source, header included."""
 
-    header: Line
-    below: tuple[Line, ...]
-    rows: tuple[int, int]
-    text: str
+    __slots__ = ("_below", "_indents", "_texts", "header", "rows", "text")
+
+    def __init__(
+        self, header: Line, rows: tuple[int, int], texts: Sequence[str], indents: Sequence[int], at: Sequence[int]
+    ) -> None:
+        self.header, self.rows = header, rows
+        self._texts, self._indents = texts, indents
+        self._below: list[Line | int] = [*at]  # lines are made when somebody asks for them; before, their rows
+        self.text = "\n".join((header.text, *texts))
+
+    def _line(self, i: int) -> Line:
+        line = self._below[i]
+        if not isinstance(line, Line):
+            line = self._below[i] = Line(line, self._indents[i], self._texts[i])
+        return line
+
+    @property
+    def below(self) -> Iterator[Line]:
+        """The lines below the header."""
+        return (self._line(i) for i in range(len(self._texts)))
+
+    def holding(self, word: str) -> Iterator[Line]:
+        """Those of them in whose text a word may stand."""
+        if word in self.text:
+            yield from (self._line(i) for i, text in enumerate(self._texts) if word in text)
+
+    @property
+    def _base(self) -> int:
+        return min(self._indents, default=0)
 
     def docstring(self) -> str:
         """The line that may be a docstring."""
-        return self.below[0].text if self.below and _DOCSTRING.match(self.below[0].text) else ""
+        return self._texts[0] if self._texts and _DOCSTRING.match(self._texts[0]) else ""
 
     def reads_all(self) -> bool:
         """Whether something in it may read any name."""
@@ -81,13 +120,7 @@ class Block(NamedTuple):
 
     def loads(self, name: str) -> list[Line]:
         """The lines below the header that may load a name."""
-        found = []
-        for line in self.below:
-            if name in line.text:
-                bound = _BINDS.match(line.code)
-                if line.loads(name, bound.end() if bound is not None and bound[1] == name else 0):
-                    found.append(line)
-        return found
+        return [line for line in self.holding(name) if line.loads(name)]
 
     def stores(self, name: str) -> list[str]:
         """The attributes of ``self`` in which alone a name is kept; none where anything else is done with it."""
@@ -99,67 +132,59 @@ class Block(NamedTuple):
             found.append(held[1])
         return found
 
-    def overwrites(self, name: str, also: re.Pattern[str] | None = None) -> tuple[str, str]:
+    def overwrites(self, name: str, also: str = "") -> tuple[str, str]:
         """The name or attribute of this name that is set to a literal whatever the parameter is, and the literal.
 
-        ``also`` is a pattern of other names and attributes that count where the parameter is never loaded.
+        Names and attributes that begin with ``also`` count, too, where the parameter is never loaded.
         """
-        if not self.below:
-            return "", ""
-        base = min(line.indent for line in self.below)
+        base = self._base
         loaded = {line.row for line in self.loads(name)}
         names = (name, f"self.{name}", f"self._{name}")
-        for line in self.below:
+        more = (also, f"self.{also}", f"self._{also}") if also and not loaded else ()
+        for line in self.holding(also if more and also in name else "=" if more else name):
             if line.row in loaded:
                 kept = _KEEPS.match(line.code)
                 held = kept is not None and kept[1] in (name, f"_{name}") and kept[2] == name
                 if not (held and line.indent == base):
                     break  # what it was is seen before
-            found = _OVERWRITES.match(line.text) if "=" in line.text and line.indent == base else None
-            if found is None:
+            found = _OVERWRITES.match(line.text) if line.indent == base else None
+            if found is None or not (found[1] in names or (more and found[1].startswith(more))):
                 continue
-            counts = found[1] in names or (also is not None and not loaded and also.fullmatch(found[1]) is not None)
-            if counts and not (found[1] == name and loaded and line.row > min(loaded)):
+            if not (found[1] == name and loaded and line.row > min(loaded)):
                 return found[1], found[2]
         return "", ""
 
     def reads_attribute(self, name: str) -> bool:
         """Whether anything in a class may read an attribute, what only tells of it aside."""
-        base = min((line.indent for line in self.below), default=0)
-        method = ""
-        for line in self.below:
-            if line.indent <= base:
-                found = _METHOD.match(line.text)
+        if name not in self.text:
+            return False
+        base, method = self._base, ""
+        for i, text in enumerate(self._texts):
+            if self._indents[i] <= base:
+                found = _METHOD.match(text)
                 method = found[1] if found is not None else ""
-            if name not in line.text or method in _TELLS or _CONSTANTS.match(line.code) or _DOCSTRING.match(line.text):
+            if name not in text or method in _TELLS or _CONSTANTS.match(text) or _DOCSTRING.match(text):
                 continue
-            bound = _SETS.match(line.code)
+            plain = self._line(i).code
+            bound = _SETS.match(plain)
             start = bound.end() if bound is not None and bound[1] == name else 0
-            if any(line.code[start:at].rstrip().endswith(".") for at in spots(line.code, name, start)):
+            if any(plain[start:at].rstrip().endswith(".") for at in spots(plain, name, start)):
                 return True
-            behind = ((at - 1, at + len(name)) for at in spots(line.text, name) if at)
-            if any(line.text[a] in _QUOTES and line.text[b : b + 1] in _QUOTES for a, b in behind):
+            behind = ((at - 1, at + len(name)) for at in spots(text, name) if at)
+            if any(text[a] in _QUOTES and text[b : b + 1] in _QUOTES for a, b in behind):
                 return True
         return False
 
     def runs(self, name: str) -> bool:
         """Whether what a name or an attribute of ``self`` (with its dot) holds is called."""
-        return any(_calls(line, name, _RUN) for line in self.below)
+        return any(line.calls(name, _RUN) for line in self.holding(name))
 
     def calls(self, name: str) -> bool:
         """Whether a plain name is called in it."""
-        return name in self.text and any(_calls(line, name, _CALL) for line in self.below)
-
-
-def _calls(line: Line, name: str, call: re.Pattern[str]) -> bool:
-    """Whether a name, or an attribute of ``self`` (with its dot), is followed by a call in a line."""
-    word = name.lstrip(".")
-    if word not in line.text:
-        return False
-    after = (at for at in spots(line.code, word) if call.match(line.code, at + len(word)) is not None)
-    if word == name:
-        return any(line.code[at - 1 : at] != "." for at in after)
-    return any(_OF_SELF.fullmatch(line.code, max(at - len("_self."), 0), at) is not None for at in after)
+        behind = (at + len(name) for at in spots(self.text, name))
+        if not any(_CALL.match(self.text, at) is not None for at in behind):
+            return False
+        return any(line.calls(name, _CALL) for line in self.holding(name))
 
 
 class Blocks:
@@ -169,32 +194,30 @@ class Blocks:
         self._draft = draft
         self._extents: dict[int, tuple[int, int]] = {}  # by id of a node: its header, and the line behind its block
         self._blocks: dict[int, Block] = {}
-        self._lines: dict[int, Line] = {}
-        self._indents: dict[int, int] = {}
-
-    @cached_property
-    def _rows(self) -> list[int]:
-        return [row for row, _ in self._draft.statements]
+        self._rows: list[int] = []  # first rows of all lines, and how far each is indented, once they are asked for
+        self._indents: list[int] = []
 
     def _extent(self, node: FunctionDef | ClassDef) -> tuple[int, int]:
         found = self._extents.get(id(node))
         if found is None:
+            if not self._rows:
+                self._measure()
             first = bisect_right(self._rows, self._draft.span(node.name).row) - 1
-            base, at = self._indent(first), first + 1
-            while at < len(self._rows) and self._indent(at) > base:
+            base, at = self._indents[first], first + 1
+            while at < len(self._rows) and self._indents[at] > base:
                 at += 1
             found = self._extents[id(node)] = first, at
         return found
 
-    def _indent(self, at: int) -> int:
-        """How far a line is indented."""
-        indent = self._indents.get(at)
-        if indent is None:
-            start, whole = self._draft.starts[self._rows[at] - 1], self._draft.whole
-            lead = whole[start : _LEAD.match(whole, start).end()]  # type: ignore[union-attr]
-            plain = "\t" not in lead and "\f" not in lead
-            indent = self._indents[at] = len(lead if plain else lead.rpartition("\f")[2].expandtabs(8))
-        return indent
+    def _measure(self) -> None:
+        """Find out how far each line is indented."""
+        whole, starts = self._draft.whole, self._draft.starts
+        self._rows = [row for row, _ in self._draft.statements]
+        leads = [_LEAD.match(whole, starts[row - 1]) for row in self._rows]
+        self._indents = [lead.end() - lead.start() for lead in leads if lead is not None]
+        if "\t" in whole or "\f" in whole:
+            texts = (lead[0].rpartition("\f")[2] for lead in leads if lead is not None)
+            self._indents = [len(text.expandtabs(8)) for text in texts]
 
     def rows(self, node: FunctionDef | ClassDef) -> tuple[int, int]:
         """The first row of the header of a function or class, whose name must have a place, and the last of all."""
@@ -206,21 +229,18 @@ class Blocks:
         found = self._blocks.get(id(node))
         if found is None:
             first, behind = self._extent(node)
-            header = self._line(first)
-            below = [self._line(at) for at in range(first + 1, behind)]
-            if not below:  # def f(x): return x
-                text = self._draft.text(node.body)
-                below = [Line(header.row, header.indent + 1, text)]
-            text = "\n".join((header.text, *(line.text for line in below)))
-            found = self._blocks[id(node)] = Block(header, tuple(below), self.rows(node), text)
+            header = Line(self._rows[first], self._indents[first], self._text(first))
+            texts = [self._text(at) for at in range(first + 1, behind)]
+            indents, rows = self._indents[first + 1 : behind], self._rows[first + 1 : behind]
+            if not texts:  # def f(x): return x
+                texts, indents, rows = [self._draft.text(node.body)], [header.indent + 1], [header.row]
+            found = self._blocks[id(node)] = Block(header, self.rows(node), texts, indents, rows)
         return found
 
-    def _line(self, at: int) -> Line:
-        if at not in self._lines:
-            row, end_row = self._draft.statements[at]
-            end = self._draft.starts[end_row] if end_row < len(self._draft.starts) else len(self._draft.whole)
-            self._lines[at] = Line(row, self._indent(at), self._draft.whole[self._draft.starts[row - 1] : end])
-        return self._lines[at]
+    def _text(self, at: int) -> str:
+        """The rows of a line."""
+        starts, (row, end_row) = self._draft.starts, self._draft.statements[at]
+        return self._draft.whole[starts[row - 1] : starts[end_row] if end_row < len(starts) else None]
 
     def read_elsewhere(self, block: Block, name: str, owner: str) -> bool:
         """Whether the file outside a class may read an attribute of its objects."""

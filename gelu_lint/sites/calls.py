@@ -81,7 +81,7 @@ class Calls:
             self._found.append(_Found(base, base, row, Role("base"), "base", None, 0, around, claims))
 
     def _reference(self, node: Attribute | Name) -> None:
-        if id(node) in self._taken or (self._walk.path and isinstance(self._walk.path[-1], Attribute)):
+        if id(node) in self._taken or (self._walk.path and type(self._walk.path[-1]) is Attribute):
             return
         row = self._row(node)
         if row is not None:
@@ -115,8 +115,8 @@ class Calls:
 
     def _row(self, node: CSTNode) -> Callable | None:
         last = last_name(node)
-        by_string = isinstance(node, Call) and last_name(node.func) == "getattr"
-        if not by_string and not (last in self._last or (isinstance(node, Name) and last in self._aliases)):
+        by_string = type(node) is Call and last_name(node.func) == "getattr"
+        if not by_string and not (last in self._last or (type(node) is Name and last in self._aliases)):
             return None
         names = self._names.resolve(node, self._walk.moment)
         if not names or self._names.is_patched(names):

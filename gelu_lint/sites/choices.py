@@ -113,7 +113,8 @@ class Choices:
         self._entries: dict[tuple[int, str], list[tuple[str, _Met]]] = {}
         self._plans: list[_Plan] = []
         bound = (b for scope in names.scopes.values() for found in scope.bindings.values() for b in found)
-        defined = {b.node.name.value for b in bound if isinstance(b.node, (FunctionDef, ClassDef))}
+        nodes = (b.node for b in bound)
+        defined = {node.name.value for node in nodes if type(node) is FunctionDef or type(node) is ClassDef}
         self._defined = {name for name in defined if not _gelu_in(name) and one_way(name)} - _BEHAVIOUR
 
     def _meet(self, node: CSTNode) -> _Met:

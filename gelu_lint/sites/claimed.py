@@ -110,10 +110,15 @@ def _beside(path: Sequence[CSTNode]) -> Iterator[str]:
         yield from filter(says_gelu, [text_of(above.args[0].value)])
 
 
+_TESTING = frozenset((If, IfExp, MatchCase))
+
+
 def _tested(path: Sequence[CSTNode]) -> Iterator[str]:
     """The strings that the branches around a node test for, innermost first: ``if name == "gelu": …``."""
-    start = max((i for i, a in enumerate(path) if isinstance(a, FunctionDef)), default=0)
+    start = max((i for i, a in enumerate(path) if type(a) is FunctionDef), default=0)
     for parent, child in reversed(list(pairwise(path[start:]))):
+        if type(parent) not in _TESTING:
+            continue
         if isinstance(parent, (If, IfExp)) and child is parent.body and isinstance(parent.test, Comparison):
             target = parent.test.comparisons[0]
             if len(parent.test.comparisons) == 1 and type(target.operator).__name__ == "Equal":

@@ -74,16 +74,20 @@ class Role(NamedTuple):
     consumer: str = ""
 
 
+#: What gives on what stands in it, and what holds several things.
+_PASSING, _HOLDING = frozenset((BooleanOperation, NamedExpr)), frozenset((Element, Tuple, List, Set))
+
+
 def role(node: CSTNode, path: Sequence[CSTNode]) -> Role:
     """The role of ``node`` under its ancestors ``path`` (outermost first); form "" where it is no use."""
     ancestors = [*path]
     child = node
     while ancestors:
         parent = ancestors.pop()
-        chosen = isinstance(parent, IfExp) and child is not parent.test
-        if chosen or isinstance(parent, (BooleanOperation, NamedExpr)):
+        chosen = type(parent) is IfExp and child is not parent.test
+        if chosen or type(parent) in _PASSING:
             child = parent
-        elif isinstance(parent, (Element, Tuple, List, Set)):
+        elif type(parent) in _HOLDING:
             return _member(ancestors)
         else:
             return _direct(child, parent, ancestors)
@@ -112,7 +116,7 @@ def _direct(child: CSTNode, parent: CSTNode, ancestors: Sequence[CSTNode]) -> Ro
 
 def _member(ancestors: list[CSTNode]) -> Role:
     """A member of a tuple, list or set: a type test if the whole is asked about, else an element."""
-    while ancestors and isinstance(ancestors[-1], (Element, Tuple, List, Set)):
+    while ancestors and type(ancestors[-1]) in _HOLDING:
         ancestors.pop()
     parent = ancestors[-1] if ancestors else None
     above = ancestors[-2] if len(ancestors) > 1 else None
@@ -161,7 +165,7 @@ def _index(node: Subscript) -> tuple[bool, str]:
 
 def symbol(path: Sequence[CSTNode]) -> str:
     """The dotted name of the functions and classes around a node."""
-    return ".".join(a.name.value for a in path if isinstance(a, (FunctionDef, ClassDef)))
+    return ".".join(a.name.value for a in path if type(a) is FunctionDef or type(a) is ClassDef)
 
 
 def quote(path: Sequence[CSTNode], usual: str) -> str:
@@ -201,6 +205,10 @@ class Around(NamedTuple):
     moment: Moment
 
 
+#: What may guard something that stands in it.
+_GUARDING = frozenset((Try, TryStar, If, IfExp, BooleanOperation, With, Call, FunctionDef, Module, IndentedBlock))
+
+
 class Guards:
     """What protects the nodes of one module from a name or value that does not exist."""
 
@@ -215,6 +223,8 @@ class Guards:
         """The outermost guard of ``node`` under its ancestors ``path``: try, hasattr, version, raises or ""."""
         chain = [*path, node]
         for parent, child in pairwise(chain):
+            if type(parent) not in _GUARDING:
+                continue
             found = ""
             if isinstance(parent, (Try, TryStar)):
                 found = "try" if child is not parent.finalbody and _catches(parent) else ""

@@ -36,7 +36,6 @@ _WAIVES = (
 _UNUSED = re.compile(r"unused-argument|\bARG00\d\b|unused-variable")
 _DIRECTIVE = re.compile(r"#[^\n]*\b(?:gelu-lint|GEL\d*)\b[^\n]*")
 _APPROXIMATES = re.compile(r"""\._?approx|["']_?approx\w*["']""")
-_APPROXIMATE = re.compile(r"(?:self\._?)?approx\w*")
 _FIELD = re.compile(r"\b(\w+)\s*[:=](?!=)")
 _IS_GELU = r"isinstance\(\s*(\w+)\s*,\s*\(?\s*[\w.]*GELU\s*,?\s*\)?\s*\)"
 _REFUSES = re.compile(rf"\s*(?:assert\s+{_IS_GELU}|if\s+not\s+{_IS_GELU}\s*:)")
@@ -178,9 +177,9 @@ def _only_named(found: _Found, blocks: Blocks) -> bool:
     """Whether one line of a class alone, the header of its constructor, mentions an activation that it takes."""
     if not isinstance(found.node, FunctionDef) or found.owner is None or found.node.name.value != "__init__":
         return False
-    below = blocks.of(found.owner).below
+    block = blocks.of(found.owner)
     names = [name.value for name, _, kind in found.parameters if kind == "activation"]
-    return any(sum(name in WORD.findall(line.text) for line in below) == 1 for name in names)
+    return any(sum(name in WORD.findall(line.text) for line in block.holding(name)) == 1 for name in names)
 
 
 def _lambda(
@@ -277,7 +276,7 @@ def _parameter(
 
 
 def _approximates(around: Block) -> bool:
-    return any(_APPROXIMATES.search(line.text) for line in around.below)
+    return any(_APPROXIMATES.search(line.text) for line in around.holding("approx"))
 
 
 def _checked(block: Block) -> set[str]:
@@ -297,7 +296,7 @@ def _fate(found: _Found, name: str, block: Block, around: Block, blocks: Blocks)
     if block.reads_all():
         return "read", "", ""
     loads = block.loads(name)
-    held, text = block.overwrites(name, _APPROXIMATE if chooses(name) == "flavour" else None)
+    held, text = block.overwrites(name, "approx" if chooses(name) == "flavour" else "")
     if held:
         kept = block.stores(name)  # and then written over
         seen = bool(loads) and held.startswith("self.") and {f"self.{attribute}" for attribute in kept} != {held}
@@ -335,9 +334,7 @@ def _keys(settings: Sequence[str], around: Block) -> tuple[str, ...]:
         named = re.compile(rf"{word}(?:\.get\(|\[|\s*,)\s*[\"'](\w+)[\"']")
         handed = re.compile(rf"{word}\s*[,)]")
         whole = re.compile(rf"(\w+)\(\s*(?:\w+\s*=\s*)?(?:[^()]*,\s*)?{handed.pattern}")
-        for line in around.below:
-            if name not in line.text:
-                continue
+        for line in around.holding(name):
             found.update(plain.findall(line.code))
             if '"' in line.text or "'" in line.text:
                 found.update(f"[{key}]" for key in named.findall(line.text))

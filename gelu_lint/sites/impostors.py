@@ -59,6 +59,10 @@ def _last_names() -> frozenset[str]:
     return frozenset(name.rpartition(".")[2] for name in others())
 
 
+#: What may hold a function or class under a name.
+_TAKERS = frozenset((DictElement, Assign, AnnAssign, Arg, Element))
+
+
 class Impostors:
     """A visitor that collects calls and references under a name that says GELU."""
 
@@ -87,12 +91,12 @@ class Impostors:
 
     def visit_Name(self, node: Name) -> None:
         above = self._walk.path[-1] if self._walk.path else None
-        if id(node) in self._taken or isinstance(above, Attribute):
+        if id(node) in self._taken or type(above) is Attribute:
             return
         row = self._row(node) if node.value in self._last else None
         if row is not None:
             self._add(node, node, None, row.flavour, row)
-        elif id(node) not in self._taken and isinstance(above, (DictElement, Assign, AnnAssign, Arg, Element)):
+        elif type(above) in _TAKERS:
             self._named(node, node, None)
 
     def visit_ImportFrom(self, node: ImportFrom) -> None:

@@ -69,7 +69,7 @@ class Binder:
         scope = self.walk.scope
         moment = self.walk.moment
         outer = scope.outer.get(name)
-        if isinstance(node, cst.NamedExpr):
+        if type(node) is cst.NamedExpr:
             while scope.kind in ("comprehension", "generator") and scope.parent is not None:
                 moment = moment._replace(blocks=scope.entry)
                 scope = scope.parent

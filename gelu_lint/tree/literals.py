@@ -19,7 +19,7 @@ def _evaluated(source: str) -> object:
 
 def text_of(node: cst.CSTNode | None) -> str:
     """The value of a plain string literal, "" for anything else."""
-    if isinstance(node, cst.SimpleString) and node.prefix.lower() in ("", "u", "r"):
+    if type(node) is cst.SimpleString and node.prefix.lower() in ("", "u", "r"):
         value = _evaluated(node.value)
         return value if isinstance(value, str) else ""
     return ""
@@ -46,17 +46,18 @@ def literal(node: cst.CSTNode) -> tuple[bool, str | int | float | bool | None]:
 
 def last_name(node: cst.CSTNode) -> str:
     """The last part of a dotted name: ``gelu`` of ``F.gelu``; "" for any other expression."""
-    if isinstance(node, cst.Attribute):
+    # Nodes have an abstract base: isinstance takes ten times as long as this, and nothing is asked more often.
+    if type(node) is cst.Attribute:
         return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
+    return node.value if type(node) is cst.Name else ""
 
 
 def dotted(node: cst.CSTNode | None) -> str:
     """The full text of a dotted name, "" for any other expression."""
     parts: list[str] = []
-    while isinstance(node, cst.Attribute):
+    while type(node) is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
-    if isinstance(node, cst.Name):
+    if type(node) is cst.Name:
         parts.append(node.value)
     return ".".join(reversed(parts))

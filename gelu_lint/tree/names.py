@@ -75,12 +75,12 @@ class Names:
     def resolve(self, node: cst.CSTNode, moment: Moment, depth: int = 0) -> frozenset[str]:
         """The full public names that ``node`` may refer to at ``moment``; empty where it is not known for sure."""
         attributes: list[str] = []
-        while isinstance(node, cst.Attribute):
+        while type(node) is cst.Attribute:
             attributes.append(node.attr.value)
             node = node.value
         if depth > _DEPTH:
             return UNKNOWN
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             bases = self._lookup(node.value, moment, depth + 1)
         elif isinstance(node, cst.Call):
             bases = self._call(node, moment, depth + 1)
