@@ -65,7 +65,7 @@ def summarise(source: Source, *, complete: bool = False, arrivals: Sequence[Arri
     if complete and scanned is not None:
         bones = whole(text, scanned)
     else:
-        bones = skeleton(text, source.rows)
+        bones = skeleton(text, source.rows, led=bool(arrivals))
     if scanned is None:
         scanned = Scan(source.rows, bones.logical, (), bones.comments, bones.joins, True)
     kept = {*bones.origin}

@@ -58,24 +58,28 @@ class _Rows:
             rb"|[\"'](?:half|fp16|16|16-mixed|16-true)[\"']|\bfp16\s*=\s*(?:True|dict|[\w.]*is_available)\b|\bprecision\s*=\s*16\b"
             rb"|%b.*?%b" % (given, half)
         )
-        # Comparisons, tensors of some dtype, comments and prompts make nothing run in fp16.
+        # Comparisons, tensors of some dtype, prompts, messages and keys of tables make nothing run in fp16.
         self.idle = re.compile(
-            rb"^[ \t]*(?:\#|>>>|\.\.\.)|[=!]=\s*(?:torch\.)?float16|\bin\s*[({\[](?:\s*[\w.]+,)*\s*[\w.]*float16"
-            rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view)(?:_like)?\(.*float16|\#.*(?:float16|autocast)"
+            rb"^[ \t]*(?:>>>|\.\.\.|torch\.float16\s*:|raise\b|[\w.]*(?:log(?:ger|ging)?|warnings)\.\w+\()"
+            rb"|[=!]=\s*(?:torch\.)?float16|\bin\s*[({\[](?:\s*[\w.]+,)*\s*[\w.]*float16"
+            rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view)(?:_like)?\(.*float16"
         )
         self.imports = re.compile(
             rb"[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))"
         )
         self.name = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
-        self.off = re.compile(rb"enabled\s*=\s*False")
+        # What says that something does not run in fp16: only what else does makes it matter.
+        self.off = re.compile(rb"enabled\s*=\s*False|\bautocast\(.*\bdtype\s*=\s*torch\.bfloat16\s*[,)]")
 
 
 _rows = functools.cache(_Rows)
 
 
-def spots(data: bytes) -> Iterator[int]:
-    """Where in a file a row says that something may run in fp16, or that it does not."""
-    return (at for at, _ in _said(data, *_NEEDLES))
+def spots(data: bytes, led: bool) -> list[int]:
+    """Where in a file a row says that something may run in fp16, or that it does not; nowhere where nothing may, unless
+    contexts of other files have ``led`` into it."""
+    found = [*_said(data, *_NEEDLES)]
+    return [at for at, _ in found] if led or any(_rows().off.search(row) is None for _, row in found) else []
 
 
 def shows(data: bytes) -> bool:
@@ -85,10 +89,13 @@ def shows(data: bytes) -> bool:
 
 
 def _said(data: bytes, words: tuple[bytes, ...], numbered: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:
-    """The rows with one of these words, or of those beside a 16, that say something, each with an offset in it."""
+    """The rows with one of these words, or of those beside a 16, whose code says something, each with an offset in
+    it."""
     for at, row in _candidates(data, words, numbered):
-        if _rows().says.search(row) is not None and _rows().idle.search(row) is None:
-            yield at, row
+        plain = row.partition(b"#")
+        code = plain[0] if plain[1] and b'"' not in plain[0] and b"'" not in plain[0] else row
+        if _rows().says.search(code) is not None and _rows().idle.search(code) is None:
+            yield at, code
 
 
 def _candidates(data: bytes, words: tuple[bytes, ...], numbered: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:

@@ -22,6 +22,9 @@ NEEDLES = (
 
 _NEEDLES = tuple(needle.encode() for needle in NEEDLES)
 _ANY = (b"",)
+#: The constant of quick GELU is but a number in a file without any of what it could stand in.
+_QUICK = b"1.702"
+_SQUASHES = (b"sigm", b"exp", b"tanh", b"silu", b"swish", b"logistic")
 #: What the needles have in common, with what stands before it and behind: one search instead of two. A seven is rare.
 _COMMON = (
     (b"geglu", _ANY, _ANY),
@@ -61,6 +64,8 @@ class _Rows:
         self.asks = re.compile(rb"(?:act\w*|\bget)[\[(]$|nonlinearity\w*[\"']?\s*[=:]\s*$")
         self.configures = re.compile(rb"(?<!\w)(\w*config|from_pretrained|for_model|dict)\s*$")
         self.bracket = re.compile(rb"[()\[\]{}]")
+        # The name of something else: layer_name="FastGELU", repo_id="…". Both parts of such a keyword are needed.
+        self.named = re.compile(rb"""(?: ^ | [\s(,{]) \w+_(?:name|id) \s* = \s* $""", re.VERBOSE)
         # A decorator that is not closed yet, or a call that registers: there any string may be a name.
         self.registers = re.compile(rb"regist|@[\w.]+\([^()]*$")
         # A key of a table that holds but data under it ("gelu": {); what goes by "gelu_accurate" has two meanings.
@@ -73,6 +78,9 @@ class _Rows:
         self.part = re.compile(rb"\w")  # beside a needle: it is but a part of a name
         self.relative = re.compile(rb"^from[ \t]+\.[\w.]*[ \t]+import[ \t]+(\([^()]*\)|[^\n(\\;]*)$", re.MULTILINE)
         self.identifier = re.compile(rb"\w+")
+        # What the object itself computes goes by a name: hidden_gelu = self.act(…).
+        self.computed = re.compile(rb"[ \t]*([a-z_]\w*)[ \t]*=[ \t]*self\.(\w+)\(")
+        self.loads = re.compile(rb"[ \t]*(return\b|\w+[ \t]*=)[ \t\w.,()\[\]*/+-]*")
         self.called = re.compile(rb"([a-z_]\w*)\(")
         self.glue = re.compile(rb"\.(?:\s|\\\n)*$")
         self.defines = re.compile(rb"\s*(?:def|class|async|@|del|global|nonlocal)\b|.*\b(?:lambda|as|def|class)\b|\s*@")
@@ -124,7 +132,10 @@ def _found(lowered: bytes, named: bool) -> list[bytes]:
     for common in _COMMON:
         if place(lowered, *common) >= 0:
             likely += [needle for needle in _NEEDLES if place(needle, *common) >= 0]
-    return [needle for needle in _NEEDLES if needle in likely and needle in lowered] if likely else []
+    found = [needle for needle in _NEEDLES if needle in likely and needle in lowered] if likely else []
+    if _QUICK in found and not any(word in lowered for word in _SQUASHES):
+        found.remove(_QUICK)
+    return found
 
 
 def place(data: bytes, word: bytes, before: tuple[bytes, ...], behind: tuple[bytes, ...], start: int = 0) -> int:
@@ -179,6 +190,8 @@ def _idle(data: bytes, lowered: bytes, at: int, length: int) -> bool:
         return False
     if rows.key.search(above) and rows.data.match(below):
         return b"accurate" not in said
+    if rows.named.search(above) is not None and rows.after.match(below) is not None:
+        return rows.registers.search(lowered, max(0, here - _NEAR), here) is None
     if rows.before.search(above) is None or rows.after.match(below) is None:
         return False
     if said == b"gelu" and _given(rows, above, below) and _layered(lowered):
@@ -255,12 +268,14 @@ def _says(rows: _Rows, row: bytes, at: int, length: int) -> bool:
 
 
 def _elsewhere(lowered: bytes, marked: Iterator[int]) -> bool:
-    """Whether these offsets hold imports from the package around and calls of what these import, and no more.
+    """Whether these offsets hold imports from the package around and calls of what these import, or names for what
+    attributes of ``self`` compute, and no more.
 
     What that is, the file does not say.
     """
     spans: list[tuple[int, int]] = []
     names: set[bytes] = set()
+    computed: dict[bytes, bool] = {}
     rows: _Rows | None = None
     for at in marked:
         if rows is None:
@@ -276,13 +291,47 @@ def _elsewhere(lowered: bytes, marked: Iterator[int]) -> bool:
         start = at
         while lowered[start - 1 : start].isalnum() or lowered[start - 1 : start] in (b"_", b"."):
             start -= 1
-        called = rows.called.match(lowered, start)
         row = lowered[lowered.rfind(b"\n", 0, start) + 1 : start]
-        if called is None or called[1] not in names or rows.defines.match(row) is not None:
+        called = rows.called.match(lowered, start)
+        if called is None:
+            name = rows.identifier.match(lowered, start)
+            if name is None or name.end() <= at or not _computed(rows, lowered, name[0], computed):
+                return False
+            continue
+        if called[1] not in names or rows.defines.match(row) is not None:
             return False
         if not row.strip() or b'"' in row or rows.glue.search(lowered, max(0, start - _NEAR), start) is not None:
             return False  # alone on its row it may be text
     return True
+
+
+def _computed(rows: _Rows, lowered: bytes, name: bytes, known: dict[bytes, bool]) -> bool:
+    """Whether a name stands for nothing but what attributes of ``self`` compute, and is only loaded elsewhere."""
+    if name not in known:
+        known[name] = any(_binds(rows, lowered, at, name) for at in _all(lowered, name)) and all(
+            _binds(rows, lowered, at, name) or _loads(rows, lowered, at, name) for at in _all(lowered, name)
+        )
+    return known[name]
+
+
+def _all(lowered: bytes, name: bytes) -> Iterator[int]:
+    at = lowered.find(name)
+    while at >= 0:
+        yield at
+        at = lowered.find(name, at + len(name))
+
+
+def _binds(rows: _Rows, lowered: bytes, at: int, name: bytes) -> bool:
+    found = rows.computed.match(lowered, lowered.rfind(b"\n", 0, at) + 1)
+    return found is not None and found.span(1) == (at, at + len(name)) and b"gelu" not in found[2]
+
+
+def _loads(rows: _Rows, lowered: bytes, at: int, name: bytes) -> bool:
+    end = lowered.find(b"\n", at)
+    start = lowered.rfind(b"\n", 0, at) + 1
+    found = rows.loads.fullmatch(lowered, start, end if end >= 0 else len(lowered))
+    alone = rows.part.match(lowered, at - 1) is None and rows.part.match(lowered, at + len(name)) is None
+    return found is not None and found.end(1) <= at and alone and lowered[at - 1 : at] != b"."
 
 
 def _relative(rows: _Rows, lowered: bytes) -> Iterator[re.Match[bytes]]:

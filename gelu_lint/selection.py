@@ -151,8 +151,8 @@ _OF_NAME = re.compile(r"\(\s*([^\W\d]\w*)\s*[,)]")
 class Selection:
     """Chooses the lines of one text."""
 
-    def __init__(self, statements: Statements, small: int) -> None:
-        self.statements = statements
+    def __init__(self, statements: Statements, small: int, led: bool) -> None:
+        self.statements, self._led = statements, led
         self._text, self._rows, self._parts = statements.text, statements.rows, statements.parts
         self._ends = statements.ends
         self._starts = [part.start for part in self._parts]
@@ -176,7 +176,7 @@ class Selection:
     def _select(self) -> None:
         latin = self._text.encode("latin-1", "replace")
         self._marks = [(at, "", False) for at in marks(latin)]
-        halves = [*half.spots(latin)]
+        halves = half.spots(latin, self._led)
         self._marked_at = {at for at, _, _ in self._marks}
         self.unmarked = not self._marks
         if self.unmarked:

@@ -61,22 +61,22 @@ def whole(text: str, scanned: Scan) -> Skeleton:
     return _assembled(statements, [Piece(text, scanned, 0, None)], True)
 
 
-def skeleton(text: str, rows: Sequence[int], small: int = SMALL) -> Skeleton:
+def skeleton(text: str, rows: Sequence[int], small: int = SMALL, led: bool = False) -> Skeleton:
     """What matters of a text whose rows start at ``rows``; all of it where its statements cannot be told apart.
 
-    In a text of up to ``small`` rows statements stay whole.
+    In a text of up to ``small`` rows statements stay whole. ``led`` says that contexts of other files lead into it.
 
     A simple line that is out of bounds becomes ``pass``; where a header or the first line of a statement is, all of
     the statement goes. Raises nothing.
     """
     text = _LONE_CR.sub("\n", text)
     parts = outline(text, rows)
-    selection = Selection(Statements(text, rows, parts), small) if parts is not None else None
+    selection = Selection(Statements(text, rows, parts), small, led) if parts is not None else None
     if selection is None or selection.unsure:
         scanned = scan(text)
         if not scanned.sure:
             return whole(text, scanned) if len(rows) <= LONGEST else _nothing(len(rows))
-        selection = Selection(Statements(text, rows, parts_of(text, scanned)), small)
+        selection = Selection(Statements(text, rows, parts_of(text, scanned)), small, led)
     bones = _assembled(selection.statements, selection.pieces(), False)
     return bones._replace(unmarked=selection.unmarked)
 
