@@ -75,20 +75,24 @@ _NL = 12  # row end inside brackets
 _ROWS = 13  # row ends inside a string
 _FIELD = 14  # "{" of an f-string; "}" is _CLOSE
 _STRING = 15  # a string that the loop saw, or the start of an f-string
-_DEEP = 16  # after a bracket: more than MAX_STEEP are open
+_DEEP = 16  # after a bracket: more than MAX_STEEP are, or may be, open
 
 _TOKENS = r"""
     (\n) | ([(\[{]) | ([)\]}]) | (\#[^\n]*) | (\\\n) | (\"\"\"|'''|"|')
     | ([$?`!\\\x00-\x08\x0b\x0e-\x1f\x7f])
 """
-# Characters that start no token, and whole one-row strings without fields, are skipped inside the match: the loop
-# turns once a token.
+# Characters that start no token, whole one-row strings without fields, and brackets that close in their row are skipped
+# inside the match: the loop turns once a token.
 _RUN = r"""[^'"#\\()\[\]{}\n$?`!\x00-\x08\x0b\x0e-\x1f\x7f]*"""
 _PLAIN = r"""
     (?<![fFtT])(?<![fFtT][rR])
     (?: "(?!"")[^"\\\n]*(?:\\[^\n][^"\\\n]*)*" | '(?!'')[^'\\\n]*(?:\\[^\n][^'\\\n]*)*' )
 """
-_FAST = re.compile(rf"{_RUN}(?:{_PLAIN}{_RUN})*(?:{_TOKENS}|\Z)", re.VERBOSE)
+_PAIR = rf"(?: \({_RUN}\) | \[{_RUN}\] | \{{{_RUN}\}} )"
+_HELD = rf"{_RUN} (?: (?:{_PLAIN}|{_PAIR}) {_RUN} )*"
+_PAIRS = rf"(?: \({_HELD}\) | \[{_HELD}\] | \{{{_HELD}\}} )"
+_SKIPPED = 2  # so many brackets in brackets
+_FAST = re.compile(rf"{_RUN} (?: (?:{_PLAIN}|{_PAIRS}) {_RUN} )* (?:{_TOKENS}|\Z)", re.VERBOSE)
 # Every token, for fields of f-strings and for lines that are long enough to hold a long chain.
 _FULL = re.compile(
     rf"""
@@ -159,6 +163,7 @@ def _tokens(text: str, pos: int, end: int, full: bool) -> Iterator[Token]:
     # is read, a field of it "}" + quote, the format of a field ":" + quote: the first character says how to go on.
     stack: list[str] = []
     strings = 0  # f-strings open
+    steep = MAX_STEEP if full else MAX_STEEP - _SKIPPED
     while pos < end:
         top = stack[-1] if stack else ""
         if top[:1] in ("f", ":"):
@@ -176,7 +181,7 @@ def _tokens(text: str, pos: int, end: int, full: bool) -> Iterator[Token]:
                 yield kind, start, pos
             if kind == _FIELD:
                 stack.append("}" + top[1:])
-                if len(stack) > MAX_STEEP:
+                if len(stack) > steep:
                     yield _DEEP, start, pos
             elif kind == _CLOSE:
                 stack.pop()
@@ -197,7 +202,7 @@ def _tokens(text: str, pos: int, end: int, full: bool) -> Iterator[Token]:
             elif what == _OPEN:
                 yield _OPEN, start, pos
                 stack.append(_CLOSER[text[start]])
-                if len(stack) > MAX_STEEP:
+                if len(stack) > steep:
                     yield _DEEP, start, pos
             elif what == _CLOSE:
                 top = stack[-1] if stack else ""
@@ -214,7 +219,7 @@ def _tokens(text: str, pos: int, end: int, full: bool) -> Iterator[Token]:
                 if _F_PREFIX.search(text, max(start - 3, 0), start):
                     stack.append("f" + quote)
                     strings += 1
-                    if len(stack) > MAX_STEEP:
+                    if len(stack) > steep:
                         yield _DEEP, start, pos
                     break
                 rest = _REST[quote].match(text, pos, end)

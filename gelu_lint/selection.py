@@ -43,6 +43,7 @@ _BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
 #: Methods that are given what a class is made with.
 _GIVEN = frozenset(("__init__", "__new__", "setup"))
 _FIELD = re.compile(r"\s*(\w+)\s*:")
+_HEADER_ENDS = re.compile(r"\)\s*(?:->[^\n]*)?:\s*(?:#[^\n]*)?\n")
 #: A GELU of somebody else that is replaced.
 _REPLACED = re.compile(r"(?<!\bself)\.(?:gelu_?|GELU)(?:\.\w+)?\s*=(?!=)")
 _STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
@@ -165,6 +166,7 @@ class Selection:
         self._aliases: set[tuple[int, int, str]] = set()
         self._given: set[str] = set()  # the names among them
         self._made: set[str] = set()  # classes that take an activation and have a GELU by default
+        self._losing: dict[int, bool] = {}  # by statement, see _may_lose
         self._words: dict[str, list[int]] | None = None  # where each word stands, once many are asked for
         self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
         self._queue: list[tuple[Cut, int, int]] = []  # lines whose names are to be followed
@@ -706,9 +708,9 @@ class Selection:
             return
         self._made.add(name)
         for at in self._all(name):
-            part = self._parts[max(bisect_right(self._starts, at) - 1, 0)]
-            in_class = self._text.find("class", part.start, at) >= 0
-            place = self._place(at) if in_class and self._text[at - 1 : at] != "." else None
+            p = max(bisect_right(self._starts, at) - 1, 0)
+            in_class = self._text.find("class", self._parts[p].start, at) >= 0
+            place = self._place(at) if in_class and self._text[at - 1 : at] != "." and self._may_lose(p) else None
             if place is None:
                 continue
             cut, i = place
@@ -722,6 +724,22 @@ class Selection:
                     if any(sum(k in below for k in lines.mentions(word)) == 1 for word in taken):
                         self._keep(cut, i, HEADER)
                         self._keep(cut, j, HEADER)
+
+    def _may_lose(self, p: int) -> bool:
+        """Whether a statement may take an activation that it mentions in but one line: told before it is cut."""
+        if p not in self._losing:
+            start, end = self._parts[p].start, self._parts[p].end
+            places: dict[str, list[int]] = {}
+            for stem in ("act", "non"):
+                at = self._text.find(stem, start, end)
+                while at >= 0:
+                    word = _identifier(self._text, at).rpartition(".")[2]
+                    if chooses(word) == "activation":
+                        places.setdefault(word, []).append(at)
+                    at = self._text.find(stem, at + len(stem), end)
+            once = any(_HEADER_ENDS.search(self._text, found[0], found[-1]) is None for found in places.values())
+            self._losing[p] = once or self._text.count("class ", start, end) > 1
+        return self._losing[p]
 
     def _choices(self, cut: Cut, i: int) -> None:
         """Keep what the classes around a line are given: the header of ``__init__``, and fields that choose."""
