@@ -15,7 +15,7 @@ from gelu_lint.model import Entry, FileSummary, Load, Settings, Site, Span, Take
 from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.roles import is_mock, is_reference, is_test, words
 from gelu_lint.settings import FILES, Mapping, mappings, meant
-from gelu_lint.takers import asks, takes_settings
+from gelu_lint.takers import asks, takes_settings, with_takers
 
 _TRANSFORMERS = REGISTRIES["transformers"]
 #: Words of keys, classes and families that name a part of a model.
@@ -87,6 +87,9 @@ class Hooks(NamedTuple):
     families: bool
 
 
+NO_HOOKS = Hooks(frozenset(), families=False)
+
+
 def hooks(files: Iterable[FileSummary]) -> Hooks:
     """The hooks of the files of settings among ``files``."""
     words, families = {""}, False
@@ -120,6 +123,11 @@ def is_open(file: FileSummary, text: str, hooks: Hooks) -> bool:
     return hooks.families or any(
         "." not in site.symbol or not _is_apart(site.symbol.partition(".")[0]) for site in fixed
     )
+
+
+def told(file: FileSummary, text: str, rows: Sequence[int]) -> FileSummary:
+    """A file with what configures its classes, where that may contradict them whatever files of settings there are."""
+    return with_takers(file, text, rows) if may_clash(file) and is_open(file, text, NO_HOOKS) else file
 
 
 def _fixed_in_classes(file: FileSummary) -> Iterator[Site]:

@@ -20,6 +20,7 @@ from gelu_lint.suppress import directives, silence
 TYPE_CHECKING = False  # LibCST is loaded for the files that need it
 if TYPE_CHECKING:
     from gelu_lint.numerics.ir import Expr
+    from gelu_lint.reach import Reach
     from gelu_lint.sites.draft import Draft
     from gelu_lint.sites.recognisers import Recognisers
     from gelu_lint.tree.names import Names
@@ -47,11 +48,14 @@ _NO_FIX = ("key", "fused", "gate", "slowpath", "trusts")
 _ANYWHERE = re.compile(r"gelu-lint|flake8[:=]|noqa.*gel")
 
 
-def summarise(source: Source, *, complete: bool = False, arrivals: Sequence[Arrival] = ()) -> FileSummary:
+def summarise(
+    source: Source, *, complete: bool = False, arrivals: Sequence[Arrival] = (), reach: Reach | None = None
+) -> FileSummary:
     """The facts of one file, of Python or another kind. Parts that cannot be read become faults; nothing is raised.
 
     ``complete`` reads all of it, as the fixer does to prove a result; the facts are the same. ``arrivals`` are where
-    contexts of other files lead into this one; they become contexts of this one.
+    contexts of other files lead into this one; they become contexts of this one. ``reach`` is what its code may run, if
+    somebody has asked for that already.
     """
     kind = kind_of(source.path)
     if kind != "python":
@@ -80,10 +84,10 @@ def summarise(source: Source, *, complete: bool = False, arrivals: Sequence[Arri
     )
     if not bones.text.strip():
         return summary
-    read = _parsed(summary, bones, source, arrivals)
+    read = _parsed(summary, bones, source, arrivals, reach)
     if not complete and len(read.faults) > len(faults) and len(kept) < len(source.rows) <= LONGEST:
         # What is left of it does not parse: perhaps all of it does, and if not its own fault is the one to tell.
-        read = _parsed(summary, whole(text, scan(text)), source, arrivals)
+        read = _parsed(summary, whole(text, scan(text)), source, arrivals, reach)
     if complete:
         # What cannot run is ours only where a GELU is near: in the statements that a skeleton keeps.
         near = {*skeleton(text, source.rows).origin}
@@ -103,7 +107,9 @@ def _fault(row: int, end_row: int, message: str) -> Fault:
     return Fault(Span(row, 0, end_row, 0), message)
 
 
-def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Sequence[Arrival]) -> FileSummary:
+def _parsed(
+    summary: FileSummary, bones: Skeleton, source: Source, arrivals: Sequence[Arrival], reach: Reach | None
+) -> FileSummary:
     """``summary`` with the facts of what is left of a text. LibCST is imported here, and only here."""
     from gelu_lint.reach import Reach
     from gelu_lint.tree.parse import Unparsable
@@ -115,7 +121,7 @@ def _parsed(summary: FileSummary, bones: Skeleton, source: Source, arrivals: Seq
         return _unparsable(summary, source, row, fault.column, fault.message)
     except RecursionError:
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
-    summary = recognisers.facts(summary, draft, Reach(bones.statements), arrivals)
+    summary = recognisers.facts(summary, draft, reach or Reach(bones.statements), arrivals)
     taken, imported = names.taken & candidates(), names.at_hand()
     if any(not _plain(site) for site in summary.sites) or any(use.kind not in _NO_FIX for use in summary.uses):
         used = {name for name, target in imported.items() if target in prefixes()}

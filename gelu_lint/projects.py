@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from gelu_lint.configured import Hooks, hooks, is_open, may_clash
+from gelu_lint.configured import NO_HOOKS, Hooks, hooks, is_open, may_clash
 from gelu_lint.discover import anchors
 from gelu_lint.half import imports
 from gelu_lint.kinds import kind_of
@@ -167,14 +167,17 @@ class _Files:
     def configured(self, path: str, summary: FileSummary, hooks: Hooks) -> FileSummary | None:
         """A summary with what configures the classes of its file, other files asked for the classes of their settings;
         None where that is of no concern."""
-        try:  # it is asked for once, and not kept: there may be many
-            data = read_bytes(path, self.tasks[path].settings.values["max-file-size"])
-            if not is_open(summary, data.decode("latin-1"), hooks):
+        if not summary.takers:  # else they were told where the file was read, as they are for a check
+            if hooks == NO_HOOKS and self.tasks[path].action == "check":
                 return None
-            source = decode(path, data)
-        except (Unreadable, OSError):
-            return None
-        summary = with_takers(summary, source.text, source.rows)
+            try:  # it is asked for once, and not kept: there may be many
+                data = read_bytes(path, self.tasks[path].settings.values["max-file-size"])
+                if not is_open(summary, data.decode("latin-1"), hooks):
+                    return None
+                source = decode(path, data)
+            except (Unreadable, OSError):
+                return None
+            summary = with_takers(summary, source.text, source.rows)
         if not any(taker.of for taker in summary.takers):
             return summary
         return settled(self.names[path], summary, self.modules, self._settings, self._imports)
@@ -201,6 +204,11 @@ class _Files:
         except Unreadable:
             return None
         return with_training(summary or FileSummary(source.path).placed(self.root), source.text)
+
+    def reaches(self, paths: Iterable[str]) -> Mapping[str, Reach]:
+        """What the code of some files may run, as far as it has been asked for."""
+        known = ((path, self._reaches.get(self.names.get(path, ""))) for path in paths)
+        return {path: reach for path, reach in known if reach is not None}
 
     def reach(self, name: str, marked: Container[str]) -> Reach | None:
         """What the code of a file may run, None where it is no text, or not followed: in a large project only files are
@@ -234,7 +242,7 @@ class _Whole:
             wanted.update(path for path, summary in self._summaries.items() if _directed(summary))
         evidence = {path: (led.get(path, ()), extra.get(path, ())) for path in sorted(wanted)}
         first = {path: self._results[path].outcome for path in evidence if path in self._results}
-        work = functools.partial(again, evidence, first)
+        work = functools.partial(again, evidence, first, self._files.reaches(evidence))
         outcomes = {path: done.outcome for path, done in self._results.items()}
         for task, done in read([self._files.task(path) for path in evidence], jobs, work, cache):
             if cache is not None and led.get(task.path):

@@ -100,12 +100,14 @@ class Reach:
         self._parameters: dict[_Line, frozenset[str]] = {}
         self._casts: dict[tuple[int, int], dict[str, int]] = {}
         self._shielded: set[_Line] = set()
+        self._entered: dict[tuple[str, ...], Reached] = {}
 
     def shield(self, row: int) -> None:
         """Nothing that the statement at ``row`` opens counts as run."""
         at = self._at(row)
         if at is not None:
             self._shielded.update(self._opened(at) or ())
+            self._entered.clear()
 
     def under(self, row: int) -> Reached:
         """What runs in the block that the statement at ``row`` opens, or in those opened by a name that it binds."""
@@ -206,10 +208,13 @@ class Reach:
 
     def entered(self, names: Iterable[str]) -> Reached:
         """What runs where other modules use these names of this one, marked as those of ``Reached``."""
-        found = _Following(self)
-        for name in names:
-            found.from_outside(name)
-        return found.done()
+        key = tuple(names)
+        if key not in self._entered:
+            found = _Following(self)
+            for name in key:
+                found.from_outside(name)
+            self._entered[key] = found.done()
+        return self._entered[key]
 
     # The lines of the text
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gelu_lint.cache import Entry
     from gelu_lint.model import Arrival, FileSummary, Finding, Project, Site
     from gelu_lint.projects import Projects
+    from gelu_lint.reach import Reach
 
     _Work = Callable[["Task", "Memory | None"], "Done | tuple[str, ...] | int | None"]
 
@@ -505,7 +506,13 @@ def _done(task: Task, data: bytes) -> Done:
         return _fixed(task, source)
     from gelu_lint.engine import summarise
 
-    return _judged(task, summarise(source), source)
+    done = _judged(task, summarise(source), source)
+    if task.project and done.summary is not None:
+        from gelu_lint.configured import told
+
+        found = told(done.summary.placed(task.project), source.text, source.rows)
+        done.summary = done.summary._replace(takers=found.takers, settings=found.settings, loads=found.loads)
+    return done
 
 
 def _judged(
@@ -563,11 +570,13 @@ def led_key(arrivals: Sequence[Arrival]) -> str:
 def again(
     evidence: Mapping[str, tuple[Sequence[Arrival], Sequence[Finding]]],
     first: Mapping[str, Outcome | None],
+    reaches: Mapping[str, Reach],
     task: Task,
     cache: Memory | None,
 ) -> Done:
     """What comes of a file once the rest of its project is known: ``evidence`` by path is where contexts lead into it,
-    and what rules say of the project at it; ``first`` what fixes have made of it already."""
+    and what rules say of the project at it; ``first`` what fixes have made of it already; ``reaches`` what its code may
+    run, where that is known."""
     arrivals, found = evidence[task.path]
     before = first.get(task.path)
     known = cache.led(task, led_key(arrivals)) if cache is not None and arrivals else None
@@ -588,7 +597,7 @@ def again(
         from gelu_lint.cache import digest
         from gelu_lint.engine import summarise
 
-        done = _judged(task, summarise(source, arrivals=arrivals), source, found)
+        done = _judged(task, summarise(source, arrivals=arrivals, reach=reaches.get(task.path)), source, found)
         done.state = (_changed(info), info.st_size, digest(data))
         return done
     except Unreadable as fault:
