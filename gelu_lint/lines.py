@@ -22,6 +22,11 @@ _ARMS = frozenset(("elif", "else", "except", "finally"))
 #: Words of lines that bind nothing, and of headers that do not.
 _STILL = frozenset(("return", "raise", "assert", "yield", "await", "pass", "break", "continue"))
 _TESTS = frozenset(("if", "elif", "else", "while", "try", "finally"))
+_DEFINING = frozenset(("def", "class", "async"))
+_DECLARING = frozenset(("import", "from", "del", "case", "global", "nonlocal"))
+_SPECIAL = _OPENS | _STILL | _TESTS | _DEFINING | _DECLARING
+#: What binds a name without a sign of it.
+_SETTERS = ("_(", "setattr", "register_buffer")
 _DEFINES = re.compile(r"[\s\\]*(?:async[\s\\]+)?(?:def|class)[\s\\]+(\w+)")
 
 # In a line without f-strings this finds the comments and strings exactly; what may be an f-string shows by its quote.
@@ -147,11 +152,13 @@ class Lines:
         self._groups: dict[int, list[int]] = {}  # arms of one statement, and decorators with what they stand before
         self._headers: set[int] = set()
         self._mentions: dict[str, list[int]] = {}
-        self._defined = [self._definition(i) for i in range(len(logical))]
+        self._defined = [self._definition(i) if line.word in _DEFINING else "" for i, line in enumerate(logical)]
         self._ends = [len(logical)] * len(logical)  # by header the line behind its block
         around: list[tuple[int, int]] = []  # (line, column) of the headers around
         last: dict[int, int] = {}  # the line before at the same level, by the header of the block
-        columns = [_column(self.text(i)[: line.indent]) for i, line in enumerate(logical)]
+        columns = [line.indent for line in logical]
+        if "\t" in text or "\f" in text:
+            columns = [_column(self.text(i)[: line.indent]) for i, line in enumerate(logical)]
         for i, line in enumerate(logical):
             while around and columns[i] <= around[-1][1]:
                 self._ends[around.pop()[0]] = i
@@ -182,8 +189,6 @@ class Lines:
         return self._defined[i]
 
     def _definition(self, i: int) -> str:
-        if self.logical[i].word not in ("def", "class", "async"):
-            return ""
         found = _DEFINES.match(self.text(i))
         return found[1] if found is not None else ""
 
@@ -240,19 +245,25 @@ class Lines:
     def _binds(self, i: int) -> tuple[set[str], set[str]]:
         text, word = self.text(i), self.logical[i].word
         none: set[str] = set()
+        if word and word not in _SPECIAL and ";" not in text and ":=" not in text:  # most lines
+            simple = _USUAL.match(text)
+            if simple is not None:
+                return ({simple[2]}, none) if simple[2] else (none, {simple[1]})
+            if "=" not in text and ":" not in text and not any(mark in text for mark in _SETTERS):
+                return none, none
         name = self.defines(i)
         if ":=" in text or word in ("del", "case"):
             self.loose.add(i)
         if name:
             inside = () if self.is_header(i) else _MEMBER.findall(code(text))  # def f(self): self.x = 1
             return ({name} | words(text) if ":=" in text else {name}), {name, *inside}
-        if word in ("import", "from", "del", "case", "global", "nonlocal"):
+        if word in _DECLARING:
             return words(text), none
         opens = word in _OPENS
         if ":=" not in text and (ALONE.fullmatch(text) if not word else self._is_still(i, text)):
             return none, none
         if not opens and ";" not in text and ":=" not in text:
-            if not any(mark in text for mark in ("=", ":", "_(", "setattr", "register_buffer")):
+            if "=" not in text and ":" not in text and not any(mark in text for mark in _SETTERS):
                 return none, none
             usual = targets(text) if _USUAL.match(text) else None
             if usual is not None:

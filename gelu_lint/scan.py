@@ -378,9 +378,10 @@ def scan(text: str) -> Scan:
         """Adds the logical line that ends before `at`, unless it is empty."""
         head = _HEAD.match(text, begin)
         assert head is not None, "it matches anywhere"
-        word = head[head.lastindex] if head.lastindex else ""
+        last = head.lastindex
+        word = head[last] if last else ""
         start = head.end() - len(word)
-        if text[start] in "#\n":
+        if not last and text[start] in "#\n":
             return
         fault = ""
         if deep or (at - begin > MAX_CHAIN and (text[start] in "\"'" or _may_exceed(text, begin, at))):

@@ -504,7 +504,8 @@ class Selection:
         for at in self._all(name):
             asked = self._text.startswith(".get(", at + len(name))
             tried = self._text.startswith("[", at + len(name)) and "except" in self._text[at : at + _HANDLED]
-            place = self._place(at) if asked or tried or _IN.search(self._text, max(0, at - 4), at) else None
+            among = self._text.endswith("in ", 0, at) and _IN.search(self._text, max(0, at - 4), at) is not None
+            place = self._place(at) if asked or tried or among else None
             if place is None:
                 continue
             other, j = place
@@ -637,10 +638,9 @@ class Selection:
     def _product(self, cut: Cut, i: int, text: str) -> None:
         """Keep all that a line rests on if a product is in ``text``, or is bound to a name that is called with."""
         lines, scope = cut.lines, cut.lines.scopes[i]
-        if self._has_product(cut, scope, code(text)):
-            told = any(says_glu(lines.defines(owner)) for owner in lines.enclosing(i, classes=True))
-            if told or self._gated(cut, scope):
-                self._keep(cut, i, FULL)
+        told = any(says_glu(lines.defines(owner)) for owner in lines.enclosing(i, classes=True))
+        if (told or self._gated(cut, scope)) and self._has_product(cut, scope, code(text)):
+            self._keep(cut, i, FULL)
 
     def _has_product(self, cut: Cut, scope: int, text: str) -> bool:
         """Whether a product is in a line of a scope, or is bound there to a name that the line calls something with."""

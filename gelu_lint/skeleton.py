@@ -106,7 +106,10 @@ def _assembled(statements: Statements, pieces: Iterable[Piece], complete: bool) 
     done = 0  # rows that are dealt with
     for piece in pieces:
         scanned, shift = piece.scanned, piece.shift
-        logical += [line._replace(row=line.row + shift, end_row=line.end_row + shift) for line in scanned.logical]
+        logical += [
+            Logical(line.row + shift, line.end_row + shift, line.indent, line.word, line.fault)
+            for line in scanned.logical
+        ]
         comments += [comment._replace(row=comment.row + shift) for comment in scanned.comments]
         joins += [(first + shift, last + shift) for first, last in scanned.joins]
         for segment in _segments(piece, skipped):

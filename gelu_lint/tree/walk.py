@@ -126,7 +126,11 @@ class Walk:
         else:
             for name in names:
                 child = getattr(node, name)
-                if child is not None:
+                kind = type(child)
+                if kind is tuple or kind is list:
+                    for item in child:
+                        self._walk(item)
+                elif _NODES.get(kind, True):
                     self._child(child)
         self.path.pop()
         for handler in leave:
