@@ -1,4 +1,4 @@
-"""Where nodes lie in the text: one code generation that only counts characters, for the nodes that are asked for.
+"""Where nodes lie in the text: one code generation, for the nodes that are asked for.
 
 LibCST's PositionProvider copies the tree and computes rows and columns of every node; findings need a few nodes of a
 few files. Code generation reproduces the source exactly, so the running length of the output is the offset.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 import libcst
 from libcst._nodes.internal import CodegenState
@@ -24,39 +25,45 @@ _NOTHING: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
 
 
 class _Ruler(CodegenState):
-    """Counts the characters that are generated, and notes where the wanted nodes begin and end."""
+    """Generates the code of a module, and notes where the wanted nodes begin and end."""
 
     def __init__(self, module: libcst.Module, wanted: set[int], text: str) -> None:
         super().__init__(default_indent=module.default_indent, default_newline=module.default_newline)
         self.text = text
-        self.tokens = [""]  # a module that has generated no token adds a line end
         self.differs = -1  # where the text first differs
-        self.length = self.last = 0
         self.wanted = wanted
         self.spans: dict[int, tuple[int, int]] = {}
+        self._length = self._counted = 0  # characters that are generated, in so many tokens
+        self.add_token = self.tokens.append  # type: ignore[assignment,method-assign]  # there are many: no call of ours for each
 
-    def add_indent_tokens(self) -> None:
-        for token in self.indent_tokens:
-            self.add_token(token)
-
-    def add_token(self, value: str) -> None:
-        if self.differs < 0 and not self.text.startswith(value, self.length):
-            self.differs = self.length
-        self.last = len(value)
-        self.length += self.last
+    def here(self) -> int:
+        """The characters that have been generated."""
+        if self._counted < len(self.tokens):
+            code = "".join(self.tokens[self._counted :])
+            if self.differs < 0 and not self.text.startswith(code, self._length):
+                same = takewhile(lambda pair: pair[0] == pair[1], zip(code, self.text[self._length :], strict=False))
+                self.differs = self._length + sum(1 for _ in same)
+            self._length += len(code)
+            self._counted = len(self.tokens)
+        return self._length
 
     def pop_trailing_newline(self) -> None:
-        self.length -= self.last
+        if self.tokens:
+            last = self.tokens.pop()
+            if self._counted > len(self.tokens):
+                self._length -= len(last)
+                self._counted -= 1
 
     def before_codegen(self, node: libcst.CSTNode) -> None:
         if id(node) in self.wanted:
-            self.spans[id(node)] = (self.length, self.length)
+            self.spans[id(node)] = (self.here(), self._length)
 
     def after_codegen(self, node: libcst.CSTNode) -> None:
         # Nodes that have a syntactic position (without parentheses and trivia) have noted it already.
-        span = self.spans.get(id(node))
-        if span is not None and span[0] == span[1]:
-            self.spans[id(node)] = (span[0], self.length)
+        if id(node) in self.wanted:
+            start, end = self.spans[id(node)]
+            if start == end:
+                self.spans[id(node)] = (start, self.here())
 
     def record_syntactic_position(  # type: ignore[override]
         self,
@@ -69,9 +76,9 @@ class _Ruler(CodegenState):
 
     @contextlib.contextmanager
     def _noted(self, node: libcst.CSTNode) -> Iterator[None]:
-        start = self.length
+        start = self.here()
         yield
-        self.spans[id(node)] = (start, self.length)
+        self.spans[id(node)] = (start, self.here())
 
 
 def offsets(module: libcst.Module, nodes: Iterable[libcst.CSTNode], text: str) -> dict[int, tuple[int, int]]:
@@ -88,6 +95,6 @@ def offsets(module: libcst.Module, nodes: Iterable[libcst.CSTNode], text: str) -
     finally:
         sys.setrecursionlimit(limit)
     # Without a final line end LibCST generates one and takes it back.
-    if ruler.length != len(text) or 0 <= ruler.differs < len(text):
+    if ruler.here() != len(text) or 0 <= ruler.differs < len(text):
         raise Unparsable(1, 0, "LibCST does not reproduce its text")
     return ruler.spans
