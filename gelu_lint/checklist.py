@@ -12,7 +12,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from gelu_lint.computed import Computed, stated
 from gelu_lint.facts.activation_names import NAMES
@@ -20,6 +19,7 @@ from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.handwritten import label
 from gelu_lint.kinds import CONFIGS, kind_of
 from gelu_lint.model import SEVERITIES, Entry, FileSummary, Finding, Span
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import OTHERS
 from gelu_lint.registry import all_rules
 from gelu_lint.reports.json import place

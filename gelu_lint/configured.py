@@ -5,13 +5,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from gelu_lint.dropped import is_fixed, losses
 from gelu_lint.facts.activations import REGISTRIES, Registry
 from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.handwritten import internal
 from gelu_lint.model import Entry, FileSummary, Load, Settings, Site, Span, Taker
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.roles import is_mock, is_reference, is_test, words
 from gelu_lint.settings import FILES, Mapping, mappings, meant

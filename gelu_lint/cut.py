@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from gelu_lint.facts import devices
 from gelu_lint.lines import Lines, code
+from gelu_lint.named import NamedTuple
 from gelu_lint.scan import Scan
 
 #: Tests that ask what is there, before which a block may be left.

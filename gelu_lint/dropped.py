@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gelu_lint.facts.table import callables
 from gelu_lint.handwritten import distance, internal, label
 from gelu_lint.model import Def, Edit, FileSummary, Parameter, Site, Span, Swap
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import GELUS, between
 from gelu_lint.roles import is_backward, is_mock, is_reference, is_test, words
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from gelu_lint.engine import judge, summarise
 from gelu_lint.imports import import_edit, line
 from gelu_lint.kinds import kind_of
 from gelu_lint.model import Arrival, Edit, FileSummary, Finding, Need, Project, Span
+from gelu_lint.named import NamedTuple
 from gelu_lint.source import Source, decode
 
 _ROUNDS = 10

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables
 from gelu_lint.model import Argument, Site, Value
+from gelu_lint.named import NamedTuple
 
 
 class Misuse(NamedTuple):

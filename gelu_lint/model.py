@@ -7,7 +7,8 @@ cache. Rows are 1-based; columns are 0-based and count code points (reports prin
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+from gelu_lint.named import NamedTuple
 
 #: A literal as it stands in source; what no literal can say is not a Value.
 Value = str | int | float | bool | None

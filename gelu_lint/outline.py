@@ -8,8 +8,8 @@ that do not pair, stray quotes, form feeds, lone carriage returns) it says so, a
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from gelu_lint.named import NamedTuple
 from gelu_lint.scan import Scan
 
 

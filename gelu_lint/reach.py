@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from keyword import kwlist
-from typing import NamedTuple
 
 from gelu_lint.half import says_model
 from gelu_lint.lines import FIELDS, SILENT, code, targets, words
+from gelu_lint.named import NamedTuple
 from gelu_lint.outline import defined
 from gelu_lint.statements import Statements
 

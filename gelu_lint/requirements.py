@@ -9,9 +9,10 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from gelu_lint.model import Requirement, Span
+from gelu_lint.named import NamedTuple
 from gelu_lint.source import Unreadable, decode, read_bytes
 
 _MAX_SIZE = 1_000_000  # bytes

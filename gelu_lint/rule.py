@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from gelu_lint.model import (
     Choice,
@@ -21,6 +20,7 @@ from gelu_lint.model import (
     Use,
     Value,
 )
+from gelu_lint.named import NamedTuple
 
 Check = Callable[[FileSummary, Project], Iterable[Finding]]
 #: What a rule says of all files of a project together; each finding names its file.

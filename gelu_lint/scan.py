@@ -9,8 +9,8 @@ Rows count from 1, columns from 0, both in code points. A row ends at \\n, \\r\\
 import re
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from gelu_lint.named import NamedTuple
 from gelu_lint.source import row_starts
 
 # What LibCST 1.9 can take. Its parser segfaults near 3,000 brackets; 99 blocks are all that it and CPython accept;

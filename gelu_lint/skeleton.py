@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from gelu_lint.cut import Piece
+from gelu_lint.named import NamedTuple
 from gelu_lint.outline import outline, parts_of
 from gelu_lint.scan import Comment, Logical, Scan, scan
 from gelu_lint.selection import Selection

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from gelu_lint.claims import chooses
 from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.lines import SILENT, targets
 from gelu_lint.model import Default, FileSummary, Load, Settings, Span, Taker
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import scan

@@ -6,7 +6,9 @@ nothing about operators, are stepped over unread. What is left is a model again.
 
 from __future__ import annotations
 
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
+
+from gelu_lint.named import NamedTuple
 
 #: Bytes of the longest tensor that is kept (a number and its name), and of the longest node that is kept unread.
 _TENSOR, _NODE = 1_000, 2_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gelu_lint.facts.record import Refused
 from gelu_lint.facts.table import absent, find_absent, refused, tensor_only
 from gelu_lint.model import Use
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
 from gelu_lint.sites.context import Around, Guards, quote
 from gelu_lint.sites.draft import Draft

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gelu_lint.claims import BACKWARD, backward, claim, says_gelu, words
 from gelu_lint.facts.table import callables
 from gelu_lint.model import Formula, Site
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.evaluate import CORE, GRID, depends, evaluate, values
 from gelu_lint.numerics.flavours import FLAVOURS
 from gelu_lint.numerics.identify import settle

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
 
 from gelu_lint.claims import claim
 from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables, find
 from gelu_lint.model import Argument, Site, Use, Value
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.arguments import arguments, nodes_of, slot
 from gelu_lint.sites.claimed import Claimed, claimed
 from gelu_lint.sites.context import Around, Guards, Role, quote, role, symbol, tested

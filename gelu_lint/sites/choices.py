@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from gelu_lint.claims import one_way, says_gelu
 from gelu_lint.facts.activation_names import NAMES
 from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables
 from gelu_lint.model import Arm, Choice, Site
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.asks import Asked, asked, kind_of, of_device, words_of
 from gelu_lint.sites.calls import Calls
 from gelu_lint.sites.context import Around, symbol

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from gelu_lint.claims import (
     PLAIN,
@@ -19,6 +18,7 @@ from gelu_lint.claims import (
     says_quick,
     shuns_built_in,
 )
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.context import Role
 from gelu_lint.tree.literals import last_name, text_of
 from gelu_lint.tree.nodes import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from gelu_lint.claims import PLAIN, claim, says_gelu, says_other
 from gelu_lint.facts.comparing import COMPARES
@@ -12,6 +11,7 @@ from gelu_lint.facts.comparing import Compares as Row
 from gelu_lint.facts.table import callables
 from gelu_lint.half import COARSE
 from gelu_lint.model import Comparison, Site, Span
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.context import Guards, symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, literal

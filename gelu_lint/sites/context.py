@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
+from gelu_lint.named import NamedTuple
 from gelu_lint.tree.literals import last_name, literal, text_of
 from gelu_lint.tree.nodes import (
     AnnAssign,

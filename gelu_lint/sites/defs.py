@@ -6,12 +6,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from gelu_lint.claims import chooses, says_width
 from gelu_lint.facts.table import find
 from gelu_lint.lines import WORD, code
 from gelu_lint.model import Def, Parameter, Site, Span, Swap
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.blocks import Block, Blocks
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft

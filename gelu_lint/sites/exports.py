@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gelu_lint.facts.table import callables
 from gelu_lint.model import Export, Site, Span
+from gelu_lint.named import NamedTuple
 from gelu_lint.reach import HANDED, Reach
 from gelu_lint.sites.context import Around, Guards
 from gelu_lint.sites.draft import Draft

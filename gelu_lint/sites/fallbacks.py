@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from gelu_lint.claims import words
 from gelu_lint.facts.activation_names import NAMES
 from gelu_lint.facts.table import find, others
 from gelu_lint.model import Fallback, Site
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.sites.asks import names_activation, subject_of
 from gelu_lint.sites.choices import Choices

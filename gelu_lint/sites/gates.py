@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from gelu_lint.claims import says_glu
 from gelu_lint.model import Use
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.asks import words_of
 from gelu_lint.sites.calls import Calls
 from gelu_lint.sites.choices import Choices

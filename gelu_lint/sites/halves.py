@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from gelu_lint.claims import says_gelu
 from gelu_lint.half import says_model
 from gelu_lint.model import Context
+from gelu_lint.named import NamedTuple
 from gelu_lint.reach import Reach
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gelu_lint.claims import claim
 from gelu_lint.facts.record import Other
 from gelu_lint.facts.table import others
 from gelu_lint.model import Argument, Formula, Site
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.identify import identify
 from gelu_lint.numerics.match import Identity
 from gelu_lint.sites.arguments import arguments, nodes_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gelu_lint.claims import says_gelu
 from gelu_lint.model import Held, Use
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.context import Around, Guards, symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.objects import Handed, Objects

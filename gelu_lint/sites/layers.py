@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
 
 from gelu_lint.facts.layers import COPIERS, COPIES_ITS_OWN, FORGETS, SPARES
 from gelu_lint.facts.record import Layer
 from gelu_lint.facts.table import find_layer, layers
 from gelu_lint.model import Held, Site, Use, Value
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.context import Around, Guards, quote, symbol, tested
 from gelu_lint.sites.copies import Copies, decodes
 from gelu_lint.sites.draft import Draft

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from gelu_lint.claims import says_gelu
 from gelu_lint.facts.table import find
 from gelu_lint.model import Mask
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.objects import Objects

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gelu_lint.claims import says_gelu
 from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import find
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.arguments import arguments, nodes_of
 from gelu_lint.sites.calls import choice
 from gelu_lint.sites.draft import Draft

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
 
 from gelu_lint.claims import words
 from gelu_lint.facts.activation_names import unheard
@@ -13,6 +12,7 @@ from gelu_lint.facts.record import Layer
 from gelu_lint.facts.settings import ACTIVATION_KEYS, CLASS_KEYS, KEYS, LOADERS, MAKER, is_nearly_approximate, tables
 from gelu_lint.facts.table import find_layer, layers
 from gelu_lint.model import Entry
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.bindings import class_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.evaluate import GRID, values
 from gelu_lint.numerics.flavours import OTHERS
 from gelu_lint.numerics.ir import Expr, too_big

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from gelu_lint.claims import says_gelu
 from gelu_lint.facts.table import find
 from gelu_lint.model import Site, Swap
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.blocks import Blocks
 from gelu_lint.sites.claimed import owner_of
 from gelu_lint.sites.context import symbol

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gelu_lint.model import Argument, Use
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import FLAVOURS
 from gelu_lint.numerics.identify import settle
 from gelu_lint.sites.context import Around, Guards

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from gelu_lint.claims import claim, says_gelu, words
 from gelu_lint.model import Site, Trial
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import FLAVOURS
 from gelu_lint.sites.compares import says_gelu_in
 from gelu_lint.sites.context import symbol

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from gelu_lint.named import NamedTuple
 from gelu_lint.tree.literals import dotted, last_name, text_of
 from gelu_lint.tree.walk import Moment, Scope, Walk
 

@@ -8,10 +8,10 @@ several ways, each way is one reading.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import libcst as cst
 
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.ir import OPS, Expr, call, const
 from gelu_lint.tree.bindings import Binding, Bound
 from gelu_lint.tree.literals import last_name, literal

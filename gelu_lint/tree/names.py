@@ -9,10 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
 
 import libcst as cst
 
+from gelu_lint.named import NamedTuple
 from gelu_lint.tree.bindings import Binder, Binding, Bound, class_of
 from gelu_lint.tree.literals import SINGLETONS, last_name, text_of
 from gelu_lint.tree.walk import Block, Moment, Scope, Walk

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import libcst as cst
+
+from gelu_lint.named import NamedTuple
 
 #: Frames that the walk may take; ``scan`` bounds the depth of what is parsed far below this.
 _FRAMES = 20_000

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gelu_lint.model import Span, Value
+from gelu_lint.named import NamedTuple
 
 
 class Node(NamedTuple):

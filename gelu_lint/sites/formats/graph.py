@@ -7,9 +7,10 @@ below that node is read as a function of each value above it, and compared with 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from gelu_lint.model import FileSummary, Formula, Site, Span, Value
+from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.evaluate import evaluate, fold
 from gelu_lint.numerics.flavours import FLAVOURS, difference
 from gelu_lint.numerics.identify import identify, settle

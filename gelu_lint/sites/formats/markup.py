@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+
+from gelu_lint.named import NamedTuple
 
 
 class Heading(NamedTuple):

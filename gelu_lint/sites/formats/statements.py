@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from gelu_lint.facts import prose
+from gelu_lint.named import NamedTuple
 from gelu_lint.sites.formats.markup import Piece
 
 
