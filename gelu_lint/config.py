@@ -51,17 +51,26 @@ def settings_for(directory: str, overrides: Mapping[str, Any]) -> Settings:
 
     Raises BadConfig for a file that is no TOML, an unknown key or a value of the wrong type.
     """
-    explicit = overrides.get("config")
+    return settings_of(config_for(directory, overrides), overrides)
+
+
+def config_for(directory: str, overrides: Mapping[str, Any]) -> str:
+    """The file that configures us for the files in ``directory``, "" if there is none. Raises BadConfig."""
+    explicit: str = overrides.get("config", "")
     if overrides.get("isolated"):
-        path = ""
-    elif explicit:
-        path = os.path.abspath(explicit)
-        if not os.path.isfile(path):
-            raise BadConfig(f"{explicit}: no such file")
-        if _table(path) is None:
-            raise BadConfig(f"{explicit}: has no table [tool.gelu-lint]")
-    else:
-        path = _nearest(os.path.abspath(directory))
+        return ""
+    if not explicit:
+        return _nearest(os.path.abspath(directory))
+    path = os.path.abspath(explicit)
+    if not os.path.isfile(path):
+        raise BadConfig(f"{explicit}: no such file")
+    if _table(path) is None:
+        raise BadConfig(f"{explicit}: has no table [tool.gelu-lint]")
+    return path
+
+
+def settings_of(path: str, overrides: Mapping[str, Any]) -> Settings:
+    """The settings that a file, "" for none, and options from the command line come to. Raises BadConfig."""
     values: dict[str, Any] = {option.name: option.default for option in OPTIONS}
     origin: dict[str, str] = {}
     if path:
@@ -78,14 +87,17 @@ def project_root(directory: str) -> str:
     return marked_root(directory) or os.path.abspath(directory)
 
 
-@functools.cache
 def marked_root(directory: str) -> str:
     """The nearest directory at or above ``directory`` that looks like a project, "" if none does."""
-    at = os.path.abspath(directory)
-    if any(os.path.exists(os.path.join(at, name)) for name in _ROOT_FILES):
+    return _marked(os.path.abspath(directory))
+
+
+@functools.cache
+def _marked(at: str) -> str:
+    if any(os.path.exists(f"{at}{os.sep}{name}") for name in _ROOT_FILES):
         return at
     above = os.path.dirname(at)
-    return marked_root(above) if above != at else ""
+    return _marked(above) if above != at else ""
 
 
 @functools.cache
@@ -175,7 +187,7 @@ def _upper(codes: Iterable[str]) -> tuple[str, ...]:
 
 def forget() -> None:
     """Read every file anew from here on: settings are read once a run, and a process may have many runs."""
-    for function in (marked_root, _nearest, _table, _read):
+    for function in (_marked, _nearest, _table, _read):
         function.cache_clear()
 
 

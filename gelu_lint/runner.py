@@ -5,7 +5,16 @@ from __future__ import annotations
 import functools
 import os
 
-from gelu_lint.config import Settings, check_codes, forget, marked_root, project_root, settings_for
+from gelu_lint.config import (
+    Settings,
+    check_codes,
+    config_for,
+    forget,
+    marked_root,
+    project_root,
+    settings_for,
+    settings_of,
+)
 from gelu_lint.discover import discover, matches
 from gelu_lint.half import imports, shows
 from gelu_lint.kinds import SETTINGS, WALKED, is_worth_reading, kind_of, matters
@@ -225,6 +234,7 @@ def _forget() -> None:
     forget()
     _whole_project.cache_clear()
     _settings_of.cache_clear()
+    _settings_by.cache_clear()
     _project_of.cache_clear()
 
 
@@ -234,7 +244,12 @@ def _frozen(overrides: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 
 @functools.cache
 def _settings_of(directory: str, overrides: tuple[tuple[str, Any], ...]) -> Settings:
-    settings = settings_for(directory, dict(overrides))
+    return _settings_by(config_for(directory, dict(overrides)), overrides)
+
+
+@functools.cache
+def _settings_by(path: str, overrides: tuple[tuple[str, Any], ...]) -> Settings:
+    settings = settings_of(path, dict(overrides))
     if _names_codes(settings):
         from gelu_lint.registry import all_codes
 

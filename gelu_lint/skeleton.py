@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gelu_lint.cut import Piece
 from gelu_lint.named import NamedTuple
-from gelu_lint.outline import outline, parts_of
+from gelu_lint.outline import parts_of
 from gelu_lint.scan import Comment, Logical, Scan, scan
 from gelu_lint.selection import Selection
-from gelu_lint.statements import Statements
+from gelu_lint.statements import Statements, outlined
 
 
 class Skeleton(NamedTuple):
@@ -70,7 +70,7 @@ def skeleton(text: str, rows: Sequence[int], small: int = SMALL, led: bool = Fal
     the statement goes. Raises nothing.
     """
     text = _LONE_CR.sub("\n", text)
-    parts = outline(text, rows)
+    parts = outlined(text, rows)
     selection = Selection(Statements(text, rows, parts), small, led) if parts is not None else None
     if selection is None or selection.unsure:
         scanned = scan(text)

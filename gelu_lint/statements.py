@@ -48,10 +48,23 @@ class Statements:
         return found
 
 
+_last: tuple[str, list[Part] | None] = ("", [])
+
+
+def outlined(text: str, rows: Sequence[int]) -> list[Part] | None:
+    """The outline of a text; the last one is kept, since of one file it is often asked for twice."""
+    global _last
+    known, parts = _last
+    if known != text:
+        parts = outline(text, rows)
+        _last = (text, parts)
+    return parts
+
+
 def statements_of(text: str, rows: Sequence[int]) -> Statements:
     """The statements of a text; none where they cannot be told apart."""
     text = _LONE_CR.sub("\n", text)
-    parts: Sequence[Part] | None = outline(text, rows)
+    parts: Sequence[Part] | None = outlined(text, rows)
     if parts is None:
         scanned = scan(text)
         parts = parts_of(text, scanned) if scanned.sure else ()

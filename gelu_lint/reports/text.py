@@ -118,4 +118,6 @@ def aligned(rows: Sequence[Sequence[str]], numbers: bool = False) -> Iterator[st
 
 def printable(text: str) -> str:
     """``text`` without control characters, which could steer the terminal that it is shown on."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
