@@ -504,6 +504,8 @@ class _Following:
 
     def token(self, at: _Line, dotted: str, after: str, runs: bool) -> None:
         """A dotted name stands in a line, before "(" where it is called."""
+        if not self._new(at.part, self._reach.lines(at.part).scopes[at.line], dotted, after, runs, "token"):
+            return  # another line of the same scope has named it
         first, *rest = dotted.split(".")
         called = after == "(" and not rest
         if first in _OWN:

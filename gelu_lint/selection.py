@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from gelu_lint import half
 from gelu_lint.claims import backward, chooses, claim, claim_of_text, one_way, says_glu, says_width
@@ -129,6 +130,8 @@ _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
 _CLOSE = re.compile(
     r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*\b(?:abs|absolute)\()|\b(?:abs|absolute)\((?=[\s\S]*assert)"
 )
+#: One of these stands in each statement that _compared keeps something of.
+_TESTED_WORDS = ("assert", "lose(", "def test", "approx(", "lmost")
 #: What finds something with _CLOSE has one of these.
 _COMPARES = ("lose", "lmost", "approx(", "assert_near", "abs(", "absolute(")
 _SLOPES = re.compile(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
@@ -171,7 +174,7 @@ class Selection:
         self._marks: list[tuple[int, str, bool]] = []  # offsets to look at, see _look
         self._queue: list[tuple[Cut, int, int]] = []  # lines whose names are to be followed
         self._small = len(self._rows) <= small
-        self._scripts = self._hands = self._draws = False  # what the text has: see _HANDS, _DRAWS
+        self._scripts = self._hands = False  # what the text has: see _HANDS
         self.unsure = self.unmarked = False
         self._select()
 
@@ -202,15 +205,12 @@ class Selection:
             self._marks += [(found.start(), found[0], False) for found in decoders]
         if _EXPORTS in self._text:
             self._marks += [(found.start(), _EXPORTS, False) for found in re.finditer(rf"\b{_EXPORTS}\b", self._text)]
-        self._draws = any(word in self._text for word in _DRAWING)
         self._marks.reverse()
         self._drain()
         if self._scripts:
             self._scripted()
-        if self._draws:
-            self._drawn()
-        if "assert" in self._text or "lose(" in self._text or "def test" in self._text:
-            self._compared()
+        self._drawn()
+        self._compared()
         for at in halves:
             self._half(at)
         self._set(latin)
@@ -296,10 +296,10 @@ class Selection:
     def _drawn(self) -> None:
         """Keep all of the functions that draw something and have a GELU, and what calls them."""
         drawing: dict[tuple[int, int], tuple[Cut, list[int]]] = {}
-        for found in _in_rows(self._text, _DRAWING, _DRAWS):
-            p = bisect_right(self._starts, found.start()) - 1
-            helps = p >= 0 and p not in self._cuts and self._parts[p].kind == "def"
-            place = self._place(found.start()) if p in self._cuts or helps else None
+        helpers = {p for p, part in enumerate(self._parts) if part.kind == "def"}
+        drawn = [(p, found.start()) for p in sorted(helpers.union(self._cuts)) for found in self._draws_in(p)]
+        for p, at in drawn:
+            place = self._place(at)
             if place is None:
                 continue
             cut, i = place
@@ -318,6 +318,14 @@ class Selection:
                 if marked:
                     self._whole(cut, i, FULL)
         self._drain()
+
+    def _draws_in(self, p: int) -> list[re.Match[str]]:
+        """What draws something in a statement."""
+        return _in_rows(self._text, _DRAWING, _DRAWS, self._parts[p].start, self._parts[p].end)
+
+    @cached_property
+    def _draws(self) -> bool:
+        return any(word in self._text for word in _DRAWING)
 
     def _drawn_in_class(self, cut: Cut, owner: int, functions: set[int]) -> None:
         """The methods of a class that draw, if they or what calls them have a GELU."""
@@ -342,7 +350,10 @@ class Selection:
 
     def _compared(self) -> None:
         """Keep all of the functions that compare a GELU up to a tolerance, and of tests that take its gradient."""
-        for cut in [*self._cuts.values()]:
+        for p, cut in [*self._cuts.items()]:
+            start, end = self._parts[p].start, self._parts[p].end
+            if not any(self._text.find(word, start, end) >= 0 for word in _TESTED_WORDS):
+                continue
             lines = cut.lines
             around: set[int] = set()
             for i in [*cut.kept]:
@@ -1100,17 +1111,20 @@ class Selection:
         return found
 
 
-def _in_rows(text: str, words: Sequence[str], pattern: re.Pattern[str]) -> list[re.Match[str]]:
-    """What a pattern finds in the rows that hold one of ``words``: searching these is faster than the pattern."""
+def _in_rows(
+    text: str, words: Sequence[str], pattern: re.Pattern[str], first: int = 0, last: int = sys.maxsize
+) -> list[re.Match[str]]:
+    """What a pattern finds in the rows, of a stretch of them, that hold one of ``words``: searching these is faster
+    than the pattern."""
     found: dict[int, re.Match[str]] = {}
     for word in words:
-        at = text.find(word)
+        at = text.find(word, first, last)
         while at >= 0:
             end = text.find("\n", at)
             end = end if end >= 0 else len(text)
             start = text.rfind("\n", 0, at) + 1
             found.update((match.start(), match) for match in pattern.finditer(text, start, end))
-            at = text.find(word, end)
+            at = text.find(word, end, last)
     return [found[at] for at in sorted(found)]
 
 
