@@ -15,7 +15,6 @@ from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.roles import is_mock, is_reference, is_test, words
 from gelu_lint.settings import FILES, Mapping, mappings, meant
-from gelu_lint.takers import asks, takes_settings, with_takers
 
 _TRANSFORMERS = REGISTRIES["transformers"]
 #: Words of keys, classes and families that name a part of a model.
@@ -44,6 +43,11 @@ _DESIGNED = re.compile(
 _FOLDER = re.compile(r"(?i)conf(?:ig)?s?|configurations?|cfgs?|settings|params|options|experiments?|ya?mls?|jsons?")
 _ASIDE = re.compile(r"(?i)docs?|archived?s?|old|legacy|deprecated|backups?|attic|obsolete|third_?party|fixtures?")
 _MODULE = re.compile(r"(?:modeling|modelling|modular)_(?:tf_|flax_)?(\w+)\.py")
+#: Of what asks for one, what stands in no string and in no class of settings.
+_TABLES = ("ACT2FN[", "ACT2CLS[")
+#: One of these stands in each name of a class of settings.
+_STEMS_OF_SETTINGS = ("Config", "Cfg", "Arguments", "Params", "Settings", "Options")
+_ARGS = re.compile(r"Args(?!:)")
 
 
 class Clash(NamedTuple):
@@ -127,7 +131,28 @@ def is_open(file: FileSummary, text: str, hooks: Hooks) -> bool:
 
 def told(file: FileSummary, text: str, rows: Sequence[int]) -> FileSummary:
     """A file with what configures its classes, where that may contradict them whatever files of settings there are."""
-    return with_takers(file, text, rows) if may_clash(file) and is_open(file, text, NO_HOOKS) else file
+    if not may_clash(file) or not is_open(file, text, NO_HOOKS):
+        return file
+    from gelu_lint.takers import with_takers  # most files need none of it
+
+    return with_takers(file, text, rows)
+
+
+def asks(text: str) -> bool:
+    """Whether code surely looks an activation up in a table, so that every class of it may be given that one."""
+    for table in _TABLES:
+        at = text.find(table)
+        while at >= 0:
+            before = text[text.rfind("\n", 0, at) + 1 : at]
+            if not any(mark in before for mark in "#\"'`") and "import" not in before:
+                return True
+            at = text.find(table, at + len(table))
+    return False
+
+
+def takes_settings(text: str) -> bool:
+    """Whether a class of settings may be named: the word at the head of a list of arguments is none."""
+    return any(stem in text for stem in _STEMS_OF_SETTINGS) or _ARGS.search(text) is not None
 
 
 def _fixed_in_classes(file: FileSummary) -> Iterator[Site]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 
 from gelu_lint.imports import candidates, import_edit, prefixes
 from gelu_lint.kinds import kind_of
@@ -111,8 +112,12 @@ def _parsed(
     summary: FileSummary, bones: Skeleton, source: Source, arrivals: Sequence[Arrival], reach: Reach | None
 ) -> FileSummary:
     """``summary`` with the facts of what is left of a text. LibCST is imported here, and only here."""
-    from gelu_lint.reach import Reach
     from gelu_lint.tree.parse import Unparsable
+
+    def reached() -> Reach:
+        from gelu_lint.reach import Reach
+
+        return reach or Reach(bones.statements)
 
     try:
         recognisers, names, draft = _recognised(bones, source)
@@ -121,7 +126,7 @@ def _parsed(
         return _unparsable(summary, source, row, fault.column, fault.message)
     except RecursionError:
         return _unparsable(summary, source, 1, 0, "nested too deeply to analyse")
-    summary = recognisers.facts(summary, draft, reach or Reach(bones.statements), arrivals)
+    summary = recognisers.facts(summary, draft, cache(reached), arrivals)
     taken, imported = names.taken & candidates(), names.at_hand()
     if any(not _plain(site) for site in summary.sites) or any(use.kind not in _NO_FIX for use in summary.uses):
         used = {name for name, target in imported.items() if target in prefixes()}

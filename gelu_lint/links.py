@@ -6,8 +6,11 @@ import posixpath
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from gelu_lint.model import Arrival, Context, FileSummary, Settings
-from gelu_lint.reach import HANDED, MEMBER, Reach
+from gelu_lint.model import HANDED, MEMBER, Arrival, Context, FileSummary, Settings
+
+TYPE_CHECKING = False  # files are followed where something leads into them, which is seldom
+if TYPE_CHECKING:
+    from gelu_lint.reach import Reach
 
 #: So many names of other files are looked up in one project.
 _MOST = 3_000

@@ -235,6 +235,12 @@ class Use(NamedTuple):
     quote: str
 
 
+#: How a name of another module is marked of which only what it gives matters, and a member of a class.
+MADE, MEMBER = "!", "#"
+#: What marks a function or "Class.method" of which it matters what other files hand to it.
+HANDED = "^"
+
+
 class Context(NamedTuple):
     """Something that makes code run in fp16.
 

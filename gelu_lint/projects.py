@@ -13,7 +13,6 @@ from gelu_lint.half import imports
 from gelu_lint.kinds import kind_of
 from gelu_lint.links import Modules, arrivals, settled
 from gelu_lint.model import Arrival, Context, FileSummary, Finding, Project, Settings
-from gelu_lint.reach import Reach
 from gelu_lint.registry import all_rules
 from gelu_lint.requirements import is_probed, option, requirements
 from gelu_lint.rule import Rule
@@ -21,7 +20,10 @@ from gelu_lint.runner import Done, Memory, Task, again, codes_for, led_key, proj
 from gelu_lint.screen import passes
 from gelu_lint.source import Unreadable, decode, read_bytes
 from gelu_lint.statements import statements_of
-from gelu_lint.takers import settings_in, with_takers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gelu_lint.reach import Reach
 
 #: Projects of so many files are searched for those that hand a model to a function of another file.
 _SMALL = 300
@@ -177,6 +179,8 @@ class _Files:
                 source = decode(path, data)
             except (Unreadable, OSError):
                 return None
+            from gelu_lint.takers import with_takers
+
             summary = with_takers(summary, source.text, source.rows)
         if not any(taker.of for taker in summary.takers):
             return summary
@@ -189,6 +193,8 @@ class _Files:
             source = decode(path, self._bytes(name))
         except Unreadable:
             return None
+        from gelu_lint.takers import settings_in
+
         found = settings_in(source.text, source.rows, wanted)
         return found._replace(path=path) if found is not None else None
 
@@ -334,4 +340,6 @@ def reach_of(name: str, data: bytes) -> Reach | None:
         source = decode(name, data)
     except Unreadable:
         return None
+    from gelu_lint.reach import Reach  # files are followed where something leads into them, which is seldom
+
     return Reach(statements_of(source.text, source.rows))

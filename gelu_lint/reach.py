@@ -15,6 +15,7 @@ from keyword import kwlist
 
 from gelu_lint.half import says_model
 from gelu_lint.lines import FIELDS, SILENT, code, targets, words
+from gelu_lint.model import HANDED, MADE, MEMBER
 from gelu_lint.named import NamedTuple
 from gelu_lint.outline import defined
 from gelu_lint.statements import Statements
@@ -65,10 +66,6 @@ _SUPER = re.compile(r"\bsuper\([^()]*\)\s*\.\s*(\w+)")
 _BASES = re.compile(r"\s*class\s+\w+\s*\((.*)\)", re.DOTALL)
 #: A class of more lines is a world of its own: only the methods by which modules run are followed.
 _LARGE = 400
-#: How a name of another module is marked of which only what it gives matters, and a member of a class.
-MADE, MEMBER = "!", "#"
-#: What marks a function or "Class.method" of which it matters what other files hand to it.
-HANDED = "^"
 
 
 class Reached(NamedTuple):

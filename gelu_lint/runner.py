@@ -396,8 +396,6 @@ def _spread(
             weights[task.path] = done
             if len(waiting) == _WORKERS_FROM and jobs > 1:
                 _warm()  # beside the workers that screen, and once for those that come
-                if task.project:
-                    projects()
         elif isinstance(done, tuple):
             hints[task.path] = done  # it may make others run in fp16
         else:
@@ -407,21 +405,33 @@ def _spread(
         found = projects().near(hints, marked.union(task.path for task in waiting))
         waiting = found + waiting  # they are long, too
         hints = {task.path: () for task in found}
-    for task, done in read(waiting, jobs, _work, cache):
+    meanwhile = projects if any(task.project for task in waiting) else None
+    for task, done in read(waiting, jobs, _work, cache, meanwhile):
         # That a file without a GELU cannot be read is no news, but others may run under what it says.
         failed = done.summary is None and task.path in hints
         yield task, Done(None, summary=_unread(task.path)) if failed else done
 
 
-def read(tasks: list[Task], jobs: int, work: _Work, cache: Memory | None = None) -> Iterator[tuple[Task, Done]]:
-    """What comes of each task, by workers where that pays."""
+def read(
+    tasks: list[Task],
+    jobs: int,
+    work: _Work,
+    cache: Memory | None = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> Iterator[tuple[Task, Done]]:
+    """What comes of each task, by workers where that pays; what to do ``meanwhile`` is done here beside them."""
     jobs = jobs or _jobs()
-    for task, done in _each(work, tasks, cache, jobs if len(tasks) >= _WORKERS_FROM else 1):
+    for task, done in _each(work, tasks, cache, jobs if len(tasks) >= _WORKERS_FROM else 1, meanwhile=meanwhile):
         yield task, done if isinstance(done, Done) else Done(None)
 
 
 def _each(
-    work: _Work, tasks: list[Task], cache: Memory | None, jobs: int, modest: bool = False
+    work: _Work,
+    tasks: list[Task],
+    cache: Memory | None,
+    jobs: int,
+    modest: bool = False,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Iterator[tuple[Task, Done | tuple[str, ...] | int | None]]:
     if jobs < 2:
         for task in tasks:
@@ -431,7 +441,7 @@ def _each(
 
     known = functools.partial(_with, work, cache)
     left = dict(enumerate(tasks))
-    for number, result in spread(known, tasks, jobs, modest):
+    for number, result in spread(known, tasks, jobs, modest, meanwhile):
         yield left.pop(number), result
     for task in left.values():  # a worker died: find the file that does it
         for _, result in alone(known, task):

@@ -37,8 +37,6 @@ _STEMS = ("hidden_act", "activation", "act_fn", "act_layer", ".act", "\"act", "'
           "nonlinearity", "ACT", "act2fn", "_act", "getattr(")  # fmt: skip
 _STEMS_OF_OTHERS = ("SiLU", "wish", "LU6", "eLU", "SELU", "CELU", ".ELU", " ELU", "ish", "oftplus", "GLU", "Snake",
                     "lu(", "silu", "relu", "glu")  # fmt: skip
-#: Of what asks for one, what stands in no string and in no class of settings.
-_TABLES = ("ACT2FN[", "ACT2CLS[")
 _WORD = re.compile(r"[^\W\d]\w*")
 #: Bases of which nothing but what is common to all modules comes.
 _PLAIN = re.compile(
@@ -56,9 +54,6 @@ _GIVEN = re.compile(r"def[ \t]+(?:__init__|__new__|__call__|setup)[ \t]*\(")
 _FIELD = re.compile(r"^[ \t]+(\w+)[ \t]*:[ \t]*([^=\n#]+)", re.MULTILINE)
 #: Names of classes of settings, and those that others derive from, which have none of their own.
 _SETTINGS = re.compile(r"\w*(?:Config|Cfg|Args|Arguments|Params|Settings|Options|HParams)\w*")
-#: One of these stands in each such name.
-_STEMS_OF_SETTINGS = ("Config", "Cfg", "Arguments", "Params", "Settings", "Options")
-_ARGS = re.compile(r"Args(?!:)")
 _BASES = re.compile(r"Pre[tT]rainedConfig|ConfigMixin|BaseConfig|DictConfig|OmegaConf|AutoConfig|ModelArgs")
 _PRETRAINED = re.compile(r"\bPre[tT]rainedConfig\b")
 _MODEL_TYPE = re.compile(r"^[ \t]+model_type\s*(?::\s*\w+\s*)?=\s*[\"']([\w-]+)[\"']", re.MULTILINE)
@@ -96,23 +91,6 @@ def with_takers(summary: FileSummary, text: str, rows: Sequence[int]) -> FileSum
     """``summary`` with what configures the classes of its file. ``rows`` are where the rows of its text start."""
     found = _Text(statements_of(text, rows)).found(_in_classes(summary))
     return summary._replace(takers=found.takers, settings=found.settings, loads=found.loads)
-
-
-def asks(text: str) -> bool:
-    """Whether code surely looks an activation up in a table, so that every class of it may be given that one."""
-    for table in _TABLES:
-        at = text.find(table)
-        while at >= 0:
-            before = text[text.rfind("\n", 0, at) + 1 : at]
-            if not any(mark in before for mark in "#\"'`") and "import" not in before:
-                return True
-            at = text.find(table, at + len(table))
-    return False
-
-
-def takes_settings(text: str) -> bool:
-    """Whether a class of settings may be named: the word at the head of a list of arguments is none."""
-    return any(stem in text for stem in _STEMS_OF_SETTINGS) or _ARGS.search(text) is not None
 
 
 def _in_classes(summary: FileSummary) -> list[int]:

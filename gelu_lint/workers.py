@@ -26,15 +26,22 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def spread(work: Work, items: Sequence[Any], jobs: int, modest: bool = False) -> Iterator[tuple[int, Any]]:
+def spread(
+    work: Work,
+    items: Sequence[Any],
+    jobs: int,
+    modest: bool = False,
+    meanwhile: Callable[[], object] | None = None,
+) -> Iterator[tuple[int, Any]]:
     """(index, work(item)) for each item, as they are done, from ``jobs`` processes.
 
-    ``modest`` ones leave the cores to their parent where it has work of its own. Some items are missing where a process
+    ``modest`` ones leave the cores to their parent where it has work of its own; ``meanwhile`` is called once, as soon
+    as they are at work, or not at all. Some items are missing where a process
     died: the one it died at, and at most a few beside. Results must pickle, and where the system cannot fork so must
     ``work`` and the items.
     """
     if _can_fork():
-        yield from _forked(lambda at: work(items[at]), len(items), jobs, modest)
+        yield from _forked(lambda at: work(items[at]), len(items), jobs, modest, meanwhile)
         return
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -72,7 +79,9 @@ def _die_silently() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _forked(work: Callable[[int], Any], count: int, jobs: int, modest: bool) -> Iterator[tuple[int, Any]]:
+def _forked(
+    work: Callable[[int], Any], count: int, jobs: int, modest: bool, meanwhile: Callable[[], object] | None
+) -> Iterator[tuple[int, Any]]:
     """``spread`` for the numbers below ``count``."""
     import pickle
     import select
@@ -112,6 +121,8 @@ def _forked(work: Callable[[int], Any], count: int, jobs: int, modest: bool) -> 
             children.append(child)
             os.close(outlet)
             pipes[inlet] = bytearray()
+        if meanwhile is not None:
+            meanwhile()
         if not children:
             yield from ((at, work(at)) for at in range(count))
         while pipes:

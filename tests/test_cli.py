@@ -501,7 +501,7 @@ def test_workers_find_what_one_process_finds(
     spread: list[int] = []
     real = workers.spread
     monkeypatch.setattr(
-        workers, "spread", lambda work, items, jobs, modest=False: (spread.append(jobs), real(work, items, jobs))[1]
+        workers, "spread", lambda work, items, jobs, *more: (spread.append(jobs), real(work, items, jobs, *more))[1]
     )
     assert gelu(command, "--no-cache", "--jobs", "1", ".") == 1
     alone = capsys.readouterr()

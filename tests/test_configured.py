@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from gelu_lint import cli
+from gelu_lint.configured import asks, takes_settings
 from gelu_lint.engine import summarise
 from gelu_lint.model import FileSummary, Load
 from gelu_lint.source import decode
-from gelu_lint.takers import asks, is_settings, settings_in, takes_settings, with_takers
+from gelu_lint.takers import is_settings, settings_in, with_takers
 
 BLOCK = """
     import torch

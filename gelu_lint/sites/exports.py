@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from gelu_lint.facts.table import callables
-from gelu_lint.model import Export, Site, Span
+from gelu_lint.model import HANDED, Export, Site, Span
 from gelu_lint.named import NamedTuple
-from gelu_lint.reach import HANDED, Reach
 from gelu_lint.sites.context import Around, Guards
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import Arg, Attribute, BaseExpression, Call, ClassDef, CSTNode, Name
 from gelu_lint.tree.walk import Walk
+
+if TYPE_CHECKING:
+    from gelu_lint.reach import Reach
 
 _OPSET = "opset_version"
 _EXPORTS = frozenset(("torch.onnx.export", "torch.onnx.utils.export"))
@@ -80,13 +83,13 @@ class Exports:
         for found in self._found:
             yield from (found.node, found.node.func, found.model, found.asked, found.asked.value)
 
-    def exports(self, draft: Draft, sites: Sequence[Site], reach: Reach) -> Iterator[Export]:
-        """The exports, in source order; ``sites`` are those of the file, whose code may run what ``reach`` says."""
+    def exports(self, draft: Draft, sites: Sequence[Site], reach: Callable[[], Reach]) -> Iterator[Export]:
+        """The exports, in source order; ``sites`` are those of the file, whose code may run what ``reach`` gives."""
         for found in self._found:
             if found.callee == _METHOD and _LIGHTNING.search(draft.whole) is None:
                 continue
             number, rows = draft.span(found.asked.value), draft.statement(found.node)
-            gelus = tuple(self._gelus(found, draft, reach, sites))
+            gelus = tuple(self._gelus(found, draft, reach(), sites))
             yield Export(
                 found.callee, draft.text(found.node.func), found.opset, found.literal, number, found.dynamo,
                 gelus, draft.span(found.asked), found.around.symbol, found.around.guard, rows,

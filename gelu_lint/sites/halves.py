@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from gelu_lint.claims import says_gelu
 from gelu_lint.half import says_model
 from gelu_lint.model import Context
 from gelu_lint.named import NamedTuple
-from gelu_lint.reach import Reach
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, literal
@@ -38,6 +38,9 @@ from gelu_lint.tree.nodes import (
     WithItem,
 )
 from gelu_lint.tree.walk import Moment, Walk
+
+if TYPE_CHECKING:
+    from gelu_lint.reach import Reach
 
 _HALF = frozenset(
     f"{module}.{name}" for module in ("torch", "jax.numpy", "numpy", "tensorflow", "paddle", "mlx.core")

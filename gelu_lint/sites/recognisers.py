@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gelu_lint.facts.comparing import WORDS
 from gelu_lint.model import Arrival, Context, FileSummary, Site
 from gelu_lint.numerics.ir import Expr
-from gelu_lint.reach import Reach
 from gelu_lint.sites.absent import Absences
 from gelu_lint.sites.backwards import Backwards
 from gelu_lint.sites.calls import Calls
@@ -34,6 +33,7 @@ from gelu_lint.tree.nodes import CSTNode
 from gelu_lint.tree.walk import Walk
 
 if TYPE_CHECKING:
+    from gelu_lint.reach import Reach
     from gelu_lint.sites.compares import Compares
     from gelu_lint.sites.trials import Trials
 
@@ -81,10 +81,12 @@ class Recognisers:
             yield from zip(self._formulas.sites(draft, frozenset()), self._formulas.expressions(), strict=True)
             yield from zip(self._backwards.sites(draft), self._backwards.expressions(), strict=True)
 
-    def facts(self, summary: FileSummary, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> FileSummary:
+    def facts(
+        self, summary: FileSummary, draft: Draft, reach: Callable[[], Reach], arrivals: Sequence[Arrival]
+    ) -> FileSummary:
         """``summary`` with all facts: ``arrivals`` are where contexts of other files lead into this one, and ``reach``
-        is what its code may run."""
-        contexts = self._contexts(draft, reach, arrivals) if self._halves.kinds() or arrivals else ()
+        gives what its code may run."""
+        contexts = self._contexts(draft, reach(), arrivals) if self._halves.kinds() or arrivals else ()
         if self._first[0] not in self.visitors:
             return summary._replace(contexts=contexts)
         kinds = frozenset(context.kind for context in contexts)
