@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 #: In each row that makes code run in fp16 stands one of the first of these, or a 16 and one of the second. Without
 #: torch, and with it, most show by fewer of them.
-_NEEDLES = (b"half", b"autocast", b"HalfTensor"), (b"fp16", b"precision", b"float16", b"16-")
-_SWITCHES = (b"half",), (b"fp16", b"precision")
-_CASTS = (b"half", b"autocast"), (b"fp16", b"precision", b"float16")
+_NEEDLES = (b"alf", b"autocast"), (b"fp16", b"precision", b"float16", b"16-")
+_SWITCHES = (b".half",), (b"fp16", b"precision")
+_CASTS = (b".half", b"autocast"), (b"fp16", b"precision", b"float16")
 _SIXTEEN = b"6", (b"1",), (b"",)  # a six is rare
 
 #: What says, in a test or beside it, that its numbers may have less than the digits of float32, in any case of letters.

@@ -124,12 +124,14 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
     Nothing is written. Raises BadConfig. ``progress`` is told the number of files done and of all.
     """
     _forget()
-    settings = _settings_of(".", _frozen(overrides))
+    frozen = _frozen(overrides)
+    settings = _settings_of(".", frozen)
     groups: dict[tuple[str, ...], tuple[Settings, list[str]]] = {}
     for path in paths:
         own = settings_for(path if os.path.isdir(path) else os.path.dirname(path) or ".", overrides)
         groups.setdefault((own.root, *own.exclude), (own, []))[1].append(path)
     names: dict[str, str] = {}
+    folders: dict[str, str] = {}
     problems: list[str] = []
     outcomes: list[Outcome] = []
     for own, members in groups.values():
@@ -139,7 +141,8 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
         )  # fmt: skip
         named = frozenset(members)
         for name in found.files:
-            nearest = _settings_of(os.path.dirname(name) or ".", _frozen(overrides))
+            folders[name] = folder = os.path.dirname(name) or "."
+            nearest = _settings_of(folder, frozen)
             if nearest.root != own.root and name not in named and matches(name, nearest.exclude, nearest.root):
                 continue  # excluded by a table below the one that the walk began with
             names.setdefault(os.path.realpath(name) if len(groups) > 1 else name, name)
@@ -153,14 +156,13 @@ def run(paths: Sequence[str], overrides: Mapping[str, Any], action: str, progres
     files = sorted({*read_here}.difference(graphs if notes else ()), key=lambda name: name.replace(os.sep, "/"))
     named_here = [name for name in paths if not os.path.isdir(name)]
     other = [name for name in named_here if kind_of(name) == "other" and not name.lower().endswith(SETTINGS)]
-    given = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
-    seen = given if action != "inventory" else []
-    cache = _cache(paths, overrides, action, any(_whole_project(path, tuple(given)) for path in seen))
+    given = tuple(os.path.abspath(path) for path in paths if os.path.isdir(path))
+    seen = given if action != "inventory" else ()
+    cache = _cache(paths, overrides, action, any(_whole_project(path, given) for path in seen))
     tasks = []
     for name in files:
-        folder = os.path.dirname(name) or "."
-        project = _whole_project(folder, tuple(given)) if action != "inventory" else ""
-        tasks.append(Task(name, _settings_of(folder, _frozen(overrides)), action, cache is not None, project))
+        project = _whole_project(folders[name], given) if action != "inventory" else ""
+        tasks.append(Task(name, _settings_of(folders[name], frozen), action, cache is not None, project))
     jobs = overrides.get("jobs", 0)
 
     @functools.cache

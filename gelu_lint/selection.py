@@ -32,7 +32,7 @@ from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, Lines, code, loads, members, spots, targets, words
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import Logical, Scan
-from gelu_lint.screen import NEEDLES, marks, settings
+from gelu_lint.screen import NEEDLES, marks, place, settings
 from gelu_lint.statements import PATCHES, Statements
 
 #: Up to so many lines a function or class that is only referred to may be what computes an activation.
@@ -74,7 +74,9 @@ _KEEPS = re.compile(
     r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\bsave\(|\bjit\.(?:script|trace)\(|\bweights_only\b|"
     r"\bsafe_globals\b|\bsafe_mode\b|\benable_unsafe_deserialization\b"
 )
-_KEPT = ("TransformerEncoderLayer", "Transformer(", "torch.save", "torch import save")
+#: What a file with these may do, or with torch and one of those: see screen.place.
+_JIT_WORD = b"j", (b"",), (b"it",)
+_KEPT = (b"Transformer", (b"",), (b"EncoderLayer", b"(")), (b"save", (b"torch.", b"torch import "), (b"",))
 #: What makes a decoder of torch, or copies its layers, where a file makes any.
 _DECODER = "TransformerDecoderLayer"
 _DECODES = re.compile(r"\bTransformerDecoder(?:Layer)?\b|\bdeepcopy\(|\b_get_clones\(")
@@ -193,10 +195,11 @@ class Selection:
             return
         if "ndtr(" in self._text or "norm.cdf(" in self._text:
             self._marks += [(found.start(), "", True) for found in _BY_ERF.finditer(self._text)]
-        self._scripts = bool(_in_rows(self._text, ("jit",), _JIT))
-        by_torch = self._scripts or ("torch" in self._text and any(word in self._text for word in _KEPT))
-        if by_torch or "keras" in self._text:
-            self._hands = self._scripts or "keras" in self._text
+        self._scripts = place(latin, *_JIT_WORD) >= 0 and bool(_in_rows(self._text, ("jit",), _JIT))
+        by_torch = self._scripts or ("torch" in self._text and any(place(latin, *word) >= 0 for word in _KEPT))
+        of_keras = "keras" in self._text
+        if by_torch or of_keras:
+            self._hands = self._scripts or of_keras
             marked = by_torch or "safe_" in self._text or "unsafe_" in self._text
             kept = _in_rows(self._text, _KEEPING, _KEEPS) if marked else ()
             self._marks += [(found.start(), found[0], False) for found in kept]
