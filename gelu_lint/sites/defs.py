@@ -140,7 +140,7 @@ class Defs:
         makers = {_maker(site) for site in sites}
         made = sorted(draft.span(call).row for call in self._calls if call.value in makers)
         refuses = "isinstance" in draft.whole and "GELU" in draft.whole  # see _checked
-        owners = {found.owner.name.value for found in self._found if found.owner is not None}
+        wanted: list[tuple[_Found, FunctionDef | ClassDef]] = []
         for found in self._found:
             if not refuses and all(kind == "perhaps" for _, _, kind in found.parameters):
                 continue
@@ -150,10 +150,13 @@ class Defs:
             first, last = blocks.rows(wide)
             near = _any_between(rows, first, last)
             if near or (given and _any_between(made, first, last) and _only_named(found, blocks)):
-                told = _def(found, blocks, draft, owners)
-                kinds = {parameter.kind for parameter in told.parameters}
-                if kinds - {"settings"} or (kinds and says_width(blocks.of(wide).text)):
-                    yield told
+                wanted.append((found, wide))
+        owners = {found.owner.name.value for found, _ in wanted if found.owner is not None}
+        for found, wide in wanted:
+            told = _def(found, blocks, draft, owners)
+            kinds = {parameter.kind for parameter in told.parameters}
+            if kinds - {"settings"} or (kinds and says_width(blocks.of(wide).text)):
+                yield told
         for node, unread, around in self._lambdas:
             span = draft.span(node)
             if _any_between(rows, span.row, span.end_row):
