@@ -192,6 +192,7 @@ REACHED = {
         [11],
     ),
     "half": ("model = Mlp(8).half()\n", [4]),
+    "half, and a comment that says so": ("model = Mlp(8)\nmodel.half()  # half precision, as in torch.float16\n", [4]),
     "half, later": ("model = Mlp(8)\nmodel.half()\n", [4]),
     "half, or float": ("m = Mlp(8)\nif small:\n    m.half()\nelse:\n    m.float()\n", [4]),
     "half, and another float": ("m, n = Mlp(8), Other()\nm.half()\nn.float()\n", [4]),
@@ -289,6 +290,9 @@ SPARED = {
     "an inner region that is off": (
         f"def step(x):\n{WITH}with torch.autocast('cuda', enabled=False):\n            return act(x)\n"
     ),
+    "a key of a table": "model = Mlp(8)\nBITS = {\n    torch.float16: 16,\n    torch.bfloat16: 16,\n}\n",
+    "a message": "model = Mlp(8)\nlogger.warning('use dtype=torch.float16, or model.half()')\n",
+    "a comment": "model = Mlp(8)\nmodel.float()  # not model.half()\n",
     "a model that is but saved in half": "m = Mlp(8)\nm.half()\nsave(m)\nm.float()\n",
     "a model that is cast back, in a function": (
         "def export(path):\n    net = Mlp(8)\n    if small:\n        net.half()\n"

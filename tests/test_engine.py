@@ -319,6 +319,20 @@ def test_what_another_statement_does_to_a_name_counts(name: str) -> None:
     assert not [finding for finding in part if finding.code == "GEL001"]
 
 
+def test_an_import_that_is_bound_anew_where_nothing_is_read_is_not_at_hand() -> None:
+    text = (
+        "import math\nimport torch\nimport torch.nn.functional as tf\n\n\ndef gelu(x):\n"
+        "    return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))\n\n\n"
+    )
+    rest = "\n\n".join(f"def f{i}(x):\n    y = x + {i}\n    return y\n" for i in range(40))
+    for more, at_hand in (("", True), ("\n\ndef run(tf):\n    log(tf)\n", False)):
+        part, whole = (
+            summarise(decode("m.py", (text + rest + more).encode()), complete=complete) for complete in (False, True)
+        )
+        assert (("tf", "torch.nn.functional") in part.bound) is at_hand
+        assert (("tf", "torch.nn.functional") in whole.bound) is at_hand
+
+
 # Programs of all that may matter, in any order. Capitals are filled in: N a name, A an attribute, V a value, U a use,
 # T a test, and I a number that makes a name its own.
 

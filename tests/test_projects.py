@@ -157,6 +157,16 @@ def test_any_text_can_be_followed(lines: list[str], row: int) -> None:
             assert 1 <= first <= last <= len(source.rows)
 
 
+def test_what_is_entered_is_told_anew_once_something_is_shielded() -> None:
+    text = "import torch\n\n\ndef run(x):\n    with torch.autocast('cuda', enabled=False):\n        y = inner(x)\n"
+    source = decode("m.py", (text + "    return y\n\n\ndef inner(x):\n    return x\n").encode())
+    reach = Reach(statements_of(source.text, source.rows))
+    before = reach.entered(["run"])
+    assert any(first <= 11 <= last for first, last in before.rows)
+    reach.shield(5)
+    assert not any(first <= 11 <= last for first, last in reach.entered(["run"]).rows)
+
+
 # --- Runs --------------------------------------------------------------------------------------------------------
 
 
@@ -266,6 +276,35 @@ def test_many_files(jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert found(capsys, "--select", "GEL020", "--no-cache", "--jobs", jobs, ".") == sorted(
         (f"m{i}.py", 7, "GEL020") for i in range(12)
     )
+
+
+MODELING = (
+    "from torch import nn\n\nfrom .configuration_tiny import TinyConfig\n\n\nclass TinyMLP(nn.Module):\n"
+    "    def __init__(self, config: TinyConfig):\n        super().__init__()\n"
+    "        self.up = nn.Linear(config.hidden_size, config.intermediate_size)\n"
+    "        self.act = nn.GELU(approximate='none')\n\n    def forward(self, x):\n        return self.act(self.up(x))\n"
+)
+CONFIGURATION = (
+    "from transformers import PretrainedConfig\n\n\nclass TinyConfig(PretrainedConfig):\n    model_type = 'tiny'\n\n"
+    "    def __init__(self, width=64, hidden_act='gelu_new', **kwargs):\n        super().__init__(**kwargs)\n"
+    "        self.hidden_size, self.intermediate_size, self.hidden_act = width, 4 * width, hidden_act\n"
+)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_settings_are_compared_whoever_reads_the_files(jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One process or several, with a cache that another choice of rules has filled, and with one of its own."""
+    lay({"pyproject.toml": "", "tiny/modeling_tiny.py": MODELING, "tiny/configuration_tiny.py": CONFIGURATION})
+    lay({f"tiny/m{i}.py": NET for i in range(12)})
+    for path in Path("tiny").iterdir():
+        os.utime(path, (1_600_000_000, 1_600_000_000))
+    clash = [("tiny/modeling_tiny.py", 10, "GEL102")]
+    assert found(capsys, "--select", "GEL102", "--no-cache", "--jobs", jobs, ".") == clash
+    assert found(capsys, "--ignore", "GEL102", "--select", "GEL020", "--jobs", jobs, ".") == []
+    for _ in range(2):
+        assert found(capsys, "--select", "GEL102", "--jobs", jobs, ".") == clash
+    lay({"tiny/modeling_tiny.py": MODELING.replace("none", "tanh")})
+    assert found(capsys, "--select", "GEL102", "--jobs", jobs, ".") == []
 
 
 def test_the_message_names_the_context(capsys: pytest.CaptureFixture[str]) -> None:

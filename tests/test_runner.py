@@ -251,6 +251,15 @@ def test_every_item_is_worked_on(monkeypatch: pytest.MonkeyPatch, forks: bool) -
     assert dict(workers.spread(cube, range(5_000), 3)) == {n: n**3 for n in range(5_000)}
 
 
+def test_what_is_to_be_done_meanwhile_is_done_once_and_here() -> None:
+    done = run_python(
+        "import os\nfrom gelu_lint.workers import spread\nfrom tests.test_runner import cube\nseen = []\n"
+        "found = dict(spread(cube, range(9), 2, meanwhile=lambda: seen.append(os.getpid())))\n"
+        "print(seen == [os.getpid()], found == {n: n**3 for n in range(9)})\n"
+    )
+    assert done.stdout == "True True\n"
+
+
 def test_a_dead_worker_costs_its_chunk_alone() -> None:
     done = run_python(
         "from gelu_lint.workers import spread, alone\n"

@@ -27,6 +27,10 @@ IDLE = [
     'Model.from_pretrained("facebook/metaclip-2-quickgelu")',
     "from .activations import ACT2FN, gelu\n\n\ndef f(x):\n    y = gelu(x)\n    return gelu(y)",
     "from .activations import (\n    gelu,\n    gelu_new,\n)\ny = gelu_new(x)",
+    "class T5(nn.Module):\n    def forward(self, x):\n        hidden_gelu = self.act(self.wi_0(x))\n"
+    "        y = hidden_gelu * self.wi_1(x)\n        return self.wo(hidden_gelu + y)",
+    'KERNELS = {"cuda": Layer(repo_id="a/gelu", layer_name="FastGELU", version=1)}',
+    "alpha: float = 1.702",
 ]
 
 # Each of these has a finding or a site when all of the file is read.
@@ -56,6 +60,14 @@ POTENT = [
     'from .act import gelu as g\nACT = {"gelu": nn.SiLU()}\n',
     'y = getattr(F, "gelu")(x)\n',
     'nn.init.kaiming_normal_(w, nonlinearity="gelu")\n',
+    "class M:\n    def f(self, x):\n        gelu_x = self.act(x)\n        gelu_x = F.silu(x)\n        return gelu_x\n",
+    "class M:\n    def f(self, x):\n        gelu = self.act(x)\n        self.gelu = F.silu\n        return gelu + 1\n",
+    "class M:\n    def f(self, x):\n        a_gelu = self.act(x)\n        return nn.functional.gelu(a_gelu)\n",
+    "class M:\n    def f(self, x):\n        a_gelu = self.act(x)\n        return act(x, {'gelu': nn.SiLU()})\n",
+    "class M:\n    def f(self, x):\n        a = self.act(x)\n        return a\n\n\ndef a_gelu(x):\n"
+    "    return x * torch.sigmoid(x)\n",
+    '@register(\n    layer_name="gelu",\n)\ndef act(x):\n    return x * torch.sigmoid(x)\n',
+    "def act(x):\n    return x * torch.sigmoid(1.702 * x)\n",
     "y = F.relu(x)  # noqa: GEL001\n",
     "y = F.relu(x)  # gelu-lint: ignore[GEL001] old\n",
 ]
