@@ -64,7 +64,7 @@ class _Rows:
         self.asks = re.compile(rb"(?:act\w*|\bget)[\[(]$|nonlinearity\w*[\"']?\s*[=:]\s*$")
         self.configures = re.compile(rb"(?<!\w)(\w*config|from_pretrained|for_model|dict)\s*$")
         self.bracket = re.compile(rb"[()\[\]{}]")
-        # The name of something else: layer_name="FastGELU", repo_id="…". Both parts of such a keyword are needed.
+        # The name of something else, as layer_name="FastGELU" is; by name="gelu" may go what a call makes.
         self.named = re.compile(rb"""(?: ^ | [\s(,{]) \w+_(?:name|id) \s* = \s* $""", re.VERBOSE)
         # A decorator that is not closed yet, or a call that registers: there any string may be a name.
         self.registers = re.compile(rb"regist|@[\w.]+\([^()]*$")
