@@ -9,7 +9,6 @@ from functools import cache
 
 from gelu_lint.imports import candidates, import_edit, prefixes
 from gelu_lint.kinds import kind_of
-from gelu_lint.lines import spots
 from gelu_lint.model import Arrival, Bound, Context, Directive, Fault, FileSummary, Finding, Project, Site, Span
 from gelu_lint.outline import Part
 from gelu_lint.scan import Scan, scan
@@ -32,11 +31,12 @@ _STRING = re.compile(r"\(*[rRuUbB]*[\x22\x27]")
 _QUIET = re.compile(r"#[^\r\n]*|\x27{3}[\s\S]*?\x27{3}|\x22{3}[\s\S]*?\x22{3}|\x27[^\x27\n]*\x27|\x22[^\x22\n]*\x22")
 _TOP = re.compile(r"(?:from|import)\s+(\w+)")
 _FORM_FEED = re.compile(r"[ \t\f]*\f")
-#: What stands before a name that is bound, and what behind one that may be.
-_DEFINES, _IMPORTS = re.compile(r"(?:def|class)\s+$"), re.compile(r"import\s+(\w+)")
+_IMPORTS = re.compile(r"import\s+(\w+)")
+#: What follows a name that may be bound, and the characters that this begins with.
 _BINDS = re.compile(r"\s*(?:[,):\];\#]|$|=(?!=)|in\b)", re.MULTILINE)
 #: Makes a space of each byte that is in no dotted name.
 _NAMES = bytes(c if c > 127 or chr(c).isalnum() or chr(c) in "_." else 32 for c in range(256))
+_AFTER = (*" \t\n\f\r\v,):];#=", "")
 _NEAR = 40  # characters before a name that show what binds it
 
 _NAMED = re.compile(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
@@ -206,14 +206,21 @@ def _loosely_bound(source: Source, kept: Sequence[int], wanted: frozenset[str]) 
         last = row
     text = "\n".join(gaps).replace("\r", "\n")
     bare = {name.decode("latin-1") for name in set(text.encode("latin-1", "replace").translate(_NAMES).split())}
-    found = {name for name in bare & wanted if any(_is_bound(text, at, name) for at in spots(text, name))}
-    return found.union(wanted.intersection(_IMPORTS.findall(text)))
+    return {name for name in bare & wanted if _is_bound(text, name)}.union(wanted.intersection(_IMPORTS.findall(text)))
 
 
-def _is_bound(text: str, at: int, name: str) -> bool:
-    """Whether a name at an offset may be bound there."""
-    behind = text[at - 1 : at] != "." and _BINDS.match(text, at + len(name)) is not None
-    return behind or _DEFINES.search(text, max(at - _NEAR, 0), at) is not None
+def _is_bound(text: str, name: str) -> bool:
+    """Whether a name may be bound somewhere."""
+    at = text.find(name)
+    while at >= 0:
+        before, end = text[at - 1 : at], at + len(name)
+        if not (before.isalnum() or before in ("_", ".")):
+            if text[end : end + 1] in _AFTER and _BINDS.match(text, end) is not None:
+                return True
+            if before.isspace() and text[max(at - _NEAR, 0) : at].rstrip().endswith(("def", "class")):
+                return True
+        at = text.find(name, end)
+    return False
 
 
 def _unparsable(summary: FileSummary, source: Source, row: int, column: int, message: str) -> FileSummary:

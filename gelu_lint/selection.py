@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 
 from gelu_lint import half
@@ -300,12 +300,12 @@ class Selection:
         """Keep all of the functions that draw something and have a GELU, and what calls them."""
         drawing: dict[tuple[int, int], tuple[Cut, list[int]]] = {}
         helpers = {p for p, part in enumerate(self._parts) if part.kind == "def"}
-        drawn = [(p, found.start()) for p in sorted(helpers.union(self._cuts)) for found in self._draws_in(p)]
-        for p, at in drawn:
+        for at in [found.start() for found in self._draws_in(sorted(helpers.union(self._cuts)))]:
             place = self._place(at)
             if place is None:
                 continue
             cut, i = place
+            p = bisect_right(self._starts, at) - 1
             function = next((s for s in cut.lines.enclosing(i, classes=False) if s >= 0 and _is_def(cut, s)), -1)
             if function >= 0:
                 owner = next(cut.lines.enclosing(function, classes=True), -1)
@@ -322,9 +322,14 @@ class Selection:
                     self._whole(cut, i, FULL)
         self._drain()
 
-    def _draws_in(self, p: int) -> list[re.Match[str]]:
-        """What draws something in a statement."""
-        return _in_rows(self._text, _DRAWING, _DRAWS, self._parts[p].start, self._parts[p].end)
+    def _draws_in(self, wanted: Sequence[int]) -> Iterator[re.Match[str]]:
+        """What draws something in some statements, those that follow each other searched as one."""
+        stretches: list[tuple[int, int]] = []
+        for p in wanted:
+            follows = bool(stretches) and stretches[-1][1] + 1 == p
+            stretches.append((stretches.pop()[0] if follows else p, p))
+        for first, last in stretches:
+            yield from _in_rows(self._text, _DRAWING, _DRAWS, self._parts[first].start, self._parts[last].end)
 
     @cached_property
     def _draws(self) -> bool:
