@@ -29,6 +29,7 @@ from gelu_lint.cut import (
 from gelu_lint.facts import devices
 from gelu_lint.facts.activation_names import unheard
 from gelu_lint.facts.settings import ACTIVATION_KEYS
+from gelu_lint.imports import prefixes
 from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, Lines, code, loads, members, spots, targets, words
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import Logical, Scan
@@ -68,7 +69,17 @@ _CHANGED = re.compile(r"\s*(?!self\.|cls\.)\w+\.\w+\s*=\s*[\"']")
 #: So many names are looked for in the text one by one.
 _FEW = 8
 _ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
-_TOP = re.compile(r"(?:from|import)\s+(\w+)")
+_TOP, _FROM = re.compile(r"(?:from|import)\s+(\w+)"), re.compile(r"from\s+(\w[\w.]*)\s+import\b")
+#: Rows from which on an import of names from a library is worth a look at these.
+_MANY_NAMES = 3
+#: Packages whose import tells which framework a file is for, whatever is imported.
+_FRAMEWORKS = frozenset(
+    (
+        *("torch", "tensorflow", "keras", "tf_keras", "keras_hub", "keras_nlp", "jax", "flax", "trax", "mlx", "paddle"),
+        *("mindspore", "oneflow", "openvino", "tinygrad", "functools", "math", "scipy", "triton", "pallas", "numba"),
+        *("taichi", "warp"),
+    )
+)
 #: Calls that keep a GELU that they are given under a name, or decide what becomes of one.
 _KEEPS = re.compile(
     r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\bsave\(|\bjit\.(?:script|trace)\(|\bweights_only\b|"
@@ -1097,7 +1108,8 @@ class Selection:
             text = self._text[part.start : part.end]
             if part.kind == "import":
                 found = _TOP.match(text)
-                if (found is not None and found[1] in known) or "*" in text or not known.isdisjoint(WORD.findall(text)):
+                tells = (found is not None and found[1] in known) or not known.isdisjoint(WORD.findall(text))
+                if "*" in text or (tells and (text.count("\n") < _MANY_NAMES or not _is_aside(text))):
                     self._keep(self._cut(p), 0, HEADER)
             elif part.kind == "compound" and text.startswith("if") and "raise" in text and ASKS.search(text):
                 cut = self._cut(p)
@@ -1197,6 +1209,15 @@ def _used(plain: str, name: str) -> bool:
         if not found[2] and (not owner or owner in ("self.", "cls.")):
             return False
     return True
+
+
+def _is_aside(text: str) -> bool:
+    """Whether an import is one of names from a library of models that have nothing to do with a GELU."""
+    found = _FROM.match(text)
+    if found is None or found[1].partition(".")[0] in _FRAMEWORKS:
+        return False
+    names = WORD.findall(text, found.end())
+    return _packages().isdisjoint(names) and prefixes().isdisjoint(f"{found[1]}.{name}" for name in names)
 
 
 @cache
