@@ -11,11 +11,16 @@ TYPE_CHECKING = False  # the name is enough for type checkers, and importing typ
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: In each row that makes code run in fp16 stands one of the first of these, or a 16 and one of the second. Without
-#: torch, and with it, most show by fewer of them.
-_NEEDLES = (b"alf", b"autocast"), (b"fp16", b"precision", b"float16", b"16-")
-_SWITCHES = (b".half",), (b"fp16", b"precision")
-_CASTS = (b".half", b"autocast"), (b"fp16", b"precision", b"float16")
+    _Word = tuple[bytes, tuple[bytes, ...], tuple[bytes, ...]]
+
+_ANY = (b"",)
+_HALF = b"half", (b".", b'"', b"'", b", ", b"import "), _ANY
+_AUTOCAST = b"autocast", _ANY, _ANY
+#: In each row that makes code run in fp16 stands one of the first of these, see screen.place, or a 16 and one of the
+#: second. Without torch, and with it, most show by fewer of them.
+_NEEDLES = ((b"alf", _ANY, _ANY), _AUTOCAST), (b"fp16", b"precision", b"float16", b"16-")
+_SWITCHES = (_HALF,), (b"fp16", b"precision")
+_CASTS = (_HALF, _AUTOCAST), (b"fp16", b"precision", b"float16")
 _SIXTEEN = b"6", (b"1",), (b"",)  # a six is rare
 
 #: What says, in a test or beside it, that its numbers may have less than the digits of float32, in any case of letters.
@@ -60,7 +65,8 @@ class _Rows:
         )
         # Comparisons, tensors of some dtype, prompts, messages and keys of tables make nothing run in fp16.
         self.idle = re.compile(
-            rb"^[ \t]*(?:>>>|\.\.\.|torch\.float16\s*:|raise\b|[\w.]*(?:log(?:ger|ging)?|warnings)\.\w+\()"
+            rb"^[ \t]*(?:>>>|\.\.\.|(?:torch\.float16\s*:|raise\b|[\w.]*(?:log(?:ger|ging)?|warnings)\.\w+\()"
+            rb"(?<!\.half\()(?!.*(?:\.half\(|;)))"
             rb"|[=!]=\s*(?:torch\.)?float16|\bin\s*[({\[](?:\s*[\w.]+,)*\s*[\w.]*float16"
             rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view)(?:_like)?\(.*float16"
         )
@@ -69,7 +75,9 @@ class _Rows:
         )
         self.name = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
         # What says that something does not run in fp16: only what else does makes it matter.
-        self.off = re.compile(rb"enabled\s*=\s*False|\bautocast\(.*\bdtype\s*=\s*torch\.bfloat16\s*[,)]")
+        inside = rb"(?:[^()]|\([^()]*\))*"
+        off = rb"\b(?:enabled\s*=\s*False|dtype\s*=\s*torch\.bfloat16\s*(?=[,)]))"
+        self.off = re.compile(rb"\w*autocast\(%b%b%b(?:\)|$)" % (inside, off, inside))
 
 
 _rows = functools.cache(_Rows)
@@ -79,26 +87,32 @@ def spots(data: bytes, led: bool) -> list[int]:
     """Where in a file a row says that something may run in fp16, or that it does not; nowhere where nothing may, unless
     contexts of other files have ``led`` into it."""
     found = [*_said(data, *_NEEDLES)]
-    return [at for at, _ in found] if led or any(_rows().off.search(row) is None for _, row in found) else []
+    return [at for at, _ in found] if led or any(_is_on(row) for _, row in found) else []
 
 
 def shows(data: bytes) -> bool:
     """Whether a file may hold what makes code of others run in fp16: the rarest words aside."""
-    said = _said(data, *(_CASTS if b"torch" in data else _SWITCHES))
-    return any(_rows().off.search(row) is None for _, row in said)
+    return any(_is_on(row) for _, row in _said(data, *(_CASTS if b"torch" in data else _SWITCHES)))
 
 
-def _said(data: bytes, words: tuple[bytes, ...], numbered: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:
+def _is_on(row: bytes) -> bool:
+    """Whether a row that says something does so by more than what says that something does not run in fp16."""
+    rest, removed = _rows().off.subn(b"", row)
+    return not removed or _rows().says.search(rest) is not None
+
+
+def _said(data: bytes, words: tuple[_Word, ...], numbered: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:
     """The rows with one of these words, or of those beside a 16, whose code says something, each with an offset in
     it."""
     for at, row in _candidates(data, words, numbered):
-        plain = row.partition(b"#")
-        code = plain[0] if plain[1] and b'"' not in plain[0] and b"'" not in plain[0] else row
+        code = row.partition(b"#")[0]
+        if code.count(b'"') % 2 or code.count(b"'") % 2:
+            code = row  # the sign may stand in a string
         if _rows().says.search(code) is not None and _rows().idle.search(code) is None:
             yield at, code
 
 
-def _candidates(data: bytes, words: tuple[bytes, ...], numbered: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:
+def _candidates(data: bytes, words: tuple[_Word, ...], numbered: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:
     at = place(data, *_SIXTEEN)
     while at >= 0:
         row, end = _row(data, at)
@@ -106,11 +120,11 @@ def _candidates(data: bytes, words: tuple[bytes, ...], numbered: tuple[bytes, ..
             yield at, row
         at = place(data, *_SIXTEEN, end)
     for word in words:
-        at = data.find(word)
+        at = place(data, *word)
         while at >= 0:
             row, end = _row(data, at)
             yield at, row
-            at = data.find(word, end)
+            at = place(data, *word, end)
 
 
 def _row(data: bytes, at: int) -> tuple[bytes, int]:

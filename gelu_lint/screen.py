@@ -25,6 +25,8 @@ _ANY = (b"",)
 #: The constant of quick GELU is but a number in a file without any of what it could stand in.
 _QUICK = b"1.702"
 _SQUASHES = (b"sigm", b"exp", b"tanh", b"silu", b"swish", b"logistic")
+#: What a GELU may be made of without a needle: it shows where anything else does.
+_FAINT = (b"ndtr(", b"norm.cdf(")
 #: What the needles have in common, with what stands before it and behind: one search instead of two. A seven is rare.
 _COMMON = (
     (b"geglu", _ANY, _ANY),
@@ -65,7 +67,7 @@ class _Rows:
         self.configures = re.compile(rb"(?<!\w)(\w*config|from_pretrained|for_model|dict)\s*$")
         self.bracket = re.compile(rb"[()\[\]{}]")
         # The name of something else, as layer_name="FastGELU" is; by name="gelu" may go what a call makes.
-        self.named = re.compile(rb"""(?: ^ | [\s(,{]) \w+_(?:name|id) \s* = \s* $""", re.VERBOSE)
+        self.named = re.compile(rb"""(?: ^ | [\s(,{]) (\w+_(?:name|id)) \s* = \s* $""", re.VERBOSE)
         # A decorator that is not closed yet, or a call that registers: there any string may be a name.
         self.registers = re.compile(rb"regist|@[\w.]+\([^()]*$")
         # A key of a table that holds but data under it ("gelu": {); what goes by "gelu_accurate" has two meanings.
@@ -99,7 +101,7 @@ def passes(data: bytes) -> bool:
     lowered = data.lower()
     named = b"gel" in lowered  # the names, and the codes and the name of ours that directives have
     found = _found(lowered, named)
-    if found and not _elsewhere(lowered, _marks(data, lowered, found)):
+    if found and (any(word in lowered for word in _FAINT) or not _elsewhere(lowered, _marks(data, lowered, found))):
         return True
     directed = named and (b"noqa" in lowered or b"gelu-lint" in lowered)
     return directed and re.search(rb"(?:noqa|gelu-lint).*\bgel", lowered) is not None
@@ -190,9 +192,9 @@ def _idle(data: bytes, lowered: bytes, at: int, length: int) -> bool:
         return False
     if rows.key.search(above) and rows.data.match(below):
         return b"accurate" not in said
-    if rows.named.search(above) is not None and rows.after.match(below) is not None:
-        return rows.registers.search(lowered, max(0, here - _NEAR), here) is None
-    if rows.before.search(above) is None or rows.after.match(below) is None:
+    named = rows.named.search(above)
+    names = named is not None and _is_argument(above[: named.start(1)], below)
+    if not (names or rows.before.search(above) is not None) or rows.after.match(below) is None:
         return False
     if said == b"gelu" and _given(rows, above, below) and _layered(lowered):
         return False
@@ -206,9 +208,14 @@ def _given(rows: _Rows, above: bytes, below: bytes) -> bool:
     found = rows.given.search(above)
     if found is None:
         return False
-    if found[2] is None and found[1] in (b"activation", b"recurrent_activation"):
-        return True
-    return not above[: found.start(1)].strip() and not below.lstrip().startswith((b",", b")"))
+    return (found[2] is None and found[1] in (b"activation", b"recurrent_activation")) or not _is_argument(
+        above[: found.start(1)], below
+    )
+
+
+def _is_argument(above: bytes, below: bytes) -> bool:
+    """Whether a keyword with this before it, and this after its value, is an argument: alone on its row it is none."""
+    return bool(above.strip()) or below.lstrip().startswith((b",", b")"))
 
 
 def _sets(rows: _Rows, data: bytes, lowered: bytes, at: int, said: bytes, above: bytes) -> bool:

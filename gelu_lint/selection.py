@@ -758,13 +758,15 @@ class Selection:
     def _may_lose(self, p: int) -> bool:
         """Whether a statement may take an activation that it mentions in but one line: told before it is cut."""
         if p not in self._losing:
-            start, end = self._parts[p].start, self._parts[p].end
+            end = self._parts[p].end
+            start = self._text.find("class", self._parts[p].start, end)  # what decorates it mentions nothing of its own
             places: dict[str, list[int]] = {}
             for stem in ("act", "non"):
                 at = self._text.find(stem, start, end)
                 while at >= 0:
                     word = _identifier(self._text, at).rpartition(".")[2]
-                    if chooses(word) == "activation":
+                    before = self._text[self._text.rfind("\n", 0, at) + 1 : at]
+                    if chooses(word) == "activation" and not before.lstrip().startswith("#"):
                         places.setdefault(word, []).append(at)
                     at = self._text.find(stem, at + len(stem), end)
             once = any(_HEADER_ENDS.search(self._text, found[0], found[-1]) is None for found in places.values())

@@ -743,6 +743,29 @@ LOST = {
         """,
         9,
     ),
+    "a block whose comments name what its maker forgets": (
+        """
+        class Mlp(nn.Module):
+            def __init__(self, dim, act_layer=nn.GELU):
+                super().__init__()
+                self.act = act_layer()
+
+            def forward(self, x):
+                return self.act(x)
+
+
+        @register(act_layer="relu")
+        class Block(nn.Module):
+            def __init__(self, dim, act_layer=nn.ReLU):
+                super().__init__()
+                # act_layer is for the mlp
+                self.mlp = Mlp(dim)
+
+            def forward(self, x):
+                return self.mlp(x)
+        """,
+        13,
+    ),
     "config of a Flax module": (
         """
         class Mlp(fnn.Module):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gelu_lint.cli import main
-from gelu_lint.half import imports
+from gelu_lint.half import imports, shows, spots
 from gelu_lint.links import Modules
 from gelu_lint.reach import Reach
 from gelu_lint.source import decode
@@ -113,6 +113,40 @@ PATHS = ("train.py", "kit/__init__.py", "kit/net.py", "kit/sub/__init__.py", "ki
 )
 def test_modules_lie_where_python_finds_them(importer: str, target: str, place: object) -> None:
     assert Modules(PATHS).find(importer, target) == place
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "model.half()",
+        "Trainer(model, fp16=True, gradient_checkpointing_enabled=False)",
+        "LLM(model, dtype='half')",
+        "run('# ', model.half())",
+        "model.to(dtype=torch.float16)  # was torch.autocast",
+        "with torch.autocast('cuda', enabled=False): model.half()(1)",
+        "amp = torch.autocast('cuda', dtype=torch.bfloat16) if new else torch.autocast('cuda', dtype=torch.float16)",
+    ],
+)
+def test_rows_that_make_others_run_in_half_precision_show(row: str) -> None:
+    assert shows(f"import torch\n{row}\n".encode())
+    assert [*spots(f"import torch\n{row}\n".encode(), led=False)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "model.float()  # on behalf of half precision",
+        "name = f'conv_{i}'  # autocast to 'half'",
+        "with torch.autocast('cuda', enabled=False): y = model(x)",
+        "with torch.autocast(device_type=str(x.device), dtype=torch.bfloat16): y = model(x)",
+        "@torch.cuda.amp.autocast(enabled=False)",
+        "logger.warning('use dtype=torch.float16')",
+        "    torch.float16: 16,",
+    ],
+)
+def test_rows_that_make_nothing_run_in_half_precision_do_not(row: str) -> None:
+    assert not shows(f"import torch\n{row}\n".encode())
+    assert not spots(f"import torch\n{row}\n".encode(), led=False)
 
 
 def test_imports_are_told_from_bytes() -> None:

@@ -66,7 +66,11 @@ POTENT = [
     "class M:\n    def f(self, x):\n        a_gelu = self.act(x)\n        return act(x, {'gelu': nn.SiLU()})\n",
     "class M:\n    def f(self, x):\n        a = self.act(x)\n        return a\n\n\ndef a_gelu(x):\n"
     "    return x * torch.sigmoid(x)\n",
+    'import keras\nlayer_name = "gelu"\nlayer = keras.layers.Dense(3, activation=layer_name)\n',
+    'import keras\nact_name = "gelu"\nlayer = keras.layers.Dense(3, activation=act_name)\n',
+    'from timm.layers import get_act_layer\nact = get_act_layer(act_name="gelu_unknown")\n',
     '@register(\n    layer_name="gelu",\n)\ndef act(x):\n    return x * torch.sigmoid(x)\n',
+    "class M:\n    def f(self, x):\n        a_gelu = self.act(x)\n        return a_gelu + x * torch.special.ndtr(x)\n",
     "def act(x):\n    return x * torch.sigmoid(1.702 * x)\n",
     "y = F.relu(x)  # noqa: GEL001\n",
     "y = F.relu(x)  # gelu-lint: ignore[GEL001] old\n",
