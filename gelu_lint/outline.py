@@ -5,6 +5,8 @@ statement. Where that could be wrong (brackets that do not close in their statem
 that do not pair, stray quotes, form feeds, lone carriage returns) it says so, and ``scan`` must be asked.
 """
 
+from __future__ import annotations
+
 import re
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -6,6 +6,8 @@ raises nothing and takes linear time; where the text is not Python it says so (`
 Rows count from 1, columns from 0, both in code points. A row ends at \\n, \\r\\n or a lone \\r, nowhere else.
 """
 
+from __future__ import annotations
+
 import re
 import sys
 from collections.abc import Iterator
