@@ -309,7 +309,7 @@ CASES = {
     "    def __init__(self, approximate): self.approximate = approximate\n    def f(self, x): return F.gelu(x)\n",
     **{
         f"not handed on, {where}": "class Mlp(nn.Module):\n    def __init__(self, act_layer=nn.GELU):\n"
-        "        self.act = act_layer()\n\n\n" + code
+        "        self.act = act_layer()\n\n    def forward(self, x):\n        return self.act(x)\n\n\n" + code
         for where, code in (
             ("beside a comment", KEPT_BACK.replace("N", "") + "        # act_layer comes later\n"),
             ("below a comment", "# act_layer of f(g):\n" + KEPT_BACK.replace("N", "")),
@@ -333,6 +333,12 @@ def test_the_skeleton_changes_no_finding_here(code: str) -> None:
 def test_what_another_statement_does_to_a_name_counts(name: str) -> None:
     part, _ = both("model.py", (HEAD + CASES[name]).encode())
     assert not [finding for finding in part if finding.code == "GEL001"]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("not handed on, ")])
+def test_what_is_not_handed_on_is_found_whatever_else_mentions_it(name: str) -> None:
+    part, _ = both("model.py", (HEAD + CASES[name]).encode())
+    assert [finding for finding in part if finding.code == "GEL018"]
 
 
 def test_an_import_that_is_bound_anew_where_nothing_is_read_is_not_at_hand() -> None:
