@@ -758,20 +758,23 @@ class Selection:
     def _may_lose(self, p: int) -> bool:
         """Whether a statement may take an activation that it mentions in but one line: told before it is cut."""
         if p not in self._losing:
-            end = self._parts[p].end
-            start = self._text.find("class", self._parts[p].start, end)  # what decorates it mentions nothing of its own
-            places: dict[str, list[int]] = {}
-            for stem in ("act", "non"):
-                at = self._text.find(stem, start, end)
-                while at >= 0:
-                    word = _identifier(self._text, at).rpartition(".")[2]
-                    before = self._text[self._text.rfind("\n", 0, at) + 1 : at]
-                    if chooses(word) == "activation" and not before.lstrip().startswith("#"):
-                        places.setdefault(word, []).append(at)
-                    at = self._text.find(stem, at + len(stem), end)
-            once = any(_HEADER_ENDS.search(self._text, found[0], found[-1]) is None for found in places.values())
-            self._losing[p] = once or self._text.count("class ", start, end) > 1
+            part = self._parts[p]
+            start = self._text.find("__init__", part.start, part.end)
+            one = part.kind == "class" and self._text.count("class ", part.start, part.end) == 1
+            self._losing[p] = start >= 0 and (not one or self._mentions_once(start, part.end))
         return self._losing[p]
+
+    def _mentions_once(self, start: int, end: int) -> bool:
+        """Whether a stretch may mention an activation in no line but one; rows of comments are in no line."""
+        places: dict[str, list[int]] = {}
+        for stem in ("act", "non"):
+            at = self._text.find(stem, start, end)
+            while at >= 0:
+                word = _identifier(self._text, at).rpartition(".")[2]
+                if chooses(word) == "activation" and "#" not in self._text[self._text.rfind("\n", 0, at) + 1 : at]:
+                    places.setdefault(word, []).append(at)
+                at = self._text.find(stem, at + len(stem), end)
+        return any(_HEADER_ENDS.search(self._text, found[0], found[-1]) is None for found in places.values())
 
     def _choices(self, cut: Cut, i: int) -> None:
         """Keep what the classes around a line are given: the header of ``__init__``, and fields that choose."""

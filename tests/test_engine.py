@@ -132,6 +132,11 @@ def test_lines_left_out_change_nothing_in_the_examples_of_rules(example: Example
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 LONG_BODY = "".join(f"    k{i} = log({i})\n" for i in range(30))
+#: A class that hands an activation not on, with N before each row.
+KEPT_BACK = (
+    "Nclass Net(nn.Module):\nN    def __init__(self, act_layer=None):\nN        super().__init__()\n"
+    "N        self.mlp = Mlp()\n"
+)
 CASES = {
     "alias by import": "from torch.nn import GELU as G\n\n\ndef f():\n    return G()\n",
     "alias by assignment": "G = nn.GELU\n\n\ndef f():\n    return G()\n",
@@ -302,6 +307,17 @@ CASES = {
     "F.gelu = Mine()\n",
     "a choice in one row": "def f(x, approximate='none'): return F.gelu(x)\n\n\nclass A:\n"
     "    def __init__(self, approximate): self.approximate = approximate\n    def f(self, x): return F.gelu(x)\n",
+    **{
+        f"not handed on, {where}": "class Mlp(nn.Module):\n    def __init__(self, act_layer=nn.GELU):\n"
+        "        self.act = act_layer()\n\n    def forward(self, x):\n        return self.act(x)\n\n\n" + code
+        for where, code in (
+            ("beside a comment", KEPT_BACK.replace("N", "") + "        # act_layer comes later\n"),
+            ("below a comment", "# act_layer of f(g):\n" + KEPT_BACK.replace("N", "")),
+            ("above a comment", KEPT_BACK.replace("N", "") + "\n\n# act_layer\n"),
+            ("below decorators", "@register(\n    act_layer=None,\n)\n" + KEPT_BACK.replace("N", "")),
+            ("in a function that is given one", "def f(act_layer):\n" + KEPT_BACK.replace("N", "    ")),
+        )
+    },
     "quotes elsewhere": "A = ['a', 'b', 'c']\nB = f('a')\n\n\ndef f(x):\n    return F.gelu(x)\n",
 }
 
@@ -317,6 +333,12 @@ def test_the_skeleton_changes_no_finding_here(code: str) -> None:
 def test_what_another_statement_does_to_a_name_counts(name: str) -> None:
     part, _ = both("model.py", (HEAD + CASES[name]).encode())
     assert not [finding for finding in part if finding.code == "GEL001"]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("not handed on, ")])
+def test_what_is_not_handed_on_is_found_whatever_else_mentions_it(name: str) -> None:
+    part, _ = both("model.py", (HEAD + CASES[name]).encode())
+    assert [finding for finding in part if finding.code == "GEL018"]
 
 
 def test_an_import_that_is_bound_anew_where_nothing_is_read_is_not_at_hand() -> None:
