@@ -256,9 +256,10 @@ def judge(
     from gelu_lint.registry import all_rules
 
     summary = summary.placed(project.root)
-    rules = [rule for rule in all_rules() if rule.code in codes]
+    wanted = frozenset(codes)
+    rules = [rule for rule in all_rules() if rule.code in wanted]
     found = [finding for rule in rules if not rule.late for finding in rule.check(summary, project)]
-    said = [finding for finding in across or () if finding.code in codes]
+    said = [finding for finding in across or () if finding.code in wanted]
     if said:
         outranked = _outranked(said, summary.path)
         found = [finding for finding in found if (finding.code, finding.span) not in outranked]

@@ -107,26 +107,35 @@ def passes(data: bytes) -> bool:
     return directed and re.search(rb"(?:noqa|gelu-lint).*\bgel", lowered) is not None
 
 
-def marks(data: bytes) -> Iterator[int]:
-    """Where a needle stands that may matter: not in a comment row, nor in an idle string."""
-    lowered = data.lower()
-    return _marks(data, lowered, _found(lowered, True))
+class Spots:
+    """Where needles stand in a text."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._lowered = data, data.lower()
+        self._needles = _found(self._lowered, True)
+
+    def marks(self) -> Iterator[int]:
+        """Where one stands that may matter: not in a comment row, nor in an idle string."""
+        return _marks(self._data, self._lowered, self._needles)
+
+    def settings(self) -> Iterator[int]:
+        """Where a string stands that names a GELU and may be the value of an option, or what a table is asked for."""
+        for needle in (b"gelu", b"geglu"):
+            if needle in self._needles:
+                yield from _settings(self._lowered, needle)
 
 
-def settings(data: bytes) -> Iterator[int]:
-    """Where a string stands that names a GELU and may be the value of an option, or what a table is asked for."""
-    lowered, rows = data.lower(), _rows()
-    for needle in (b"gelu", b"geglu"):
-        at = lowered.find(needle)
-        while at >= 0:
-            start, end = lowered.rfind(b"\n", 0, at) + 1, lowered.find(b"\n", at)
-            row = lowered[start : end if end >= 0 else len(lowered)]
-            opened = rows.opened.search(row[: at - start]) if _quoted(row) else None
-            if opened is not None:
-                above = row[: opened.start()]
-                if not above.strip() or rows.option.search(above) is not None or rows.asks.search(above) is not None:
-                    yield at
-            at = lowered.find(needle, at + len(needle))
+def _settings(lowered: bytes, needle: bytes) -> Iterator[int]:
+    rows, at = _rows(), lowered.find(needle)
+    while at >= 0:
+        start, end = lowered.rfind(b"\n", 0, at) + 1, lowered.find(b"\n", at)
+        row = lowered[start : end if end >= 0 else len(lowered)]
+        opened = rows.opened.search(row[: at - start]) if _quoted(row) else None
+        if opened is not None:
+            above = row[: opened.start()]
+            if not above.strip() or rows.option.search(above) is not None or rows.asks.search(above) is not None:
+                yield at
+        at = lowered.find(needle, at + len(needle))
 
 
 def _found(lowered: bytes, named: bool) -> list[bytes]:

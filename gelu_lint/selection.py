@@ -33,7 +33,7 @@ from gelu_lint.imports import prefixes
 from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, Lines, code, loads, members, spots, targets, words
 from gelu_lint.outline import Part, defined
 from gelu_lint.scan import Logical, Scan
-from gelu_lint.screen import NEEDLES, marks, place, settings
+from gelu_lint.screen import NEEDLES, Spots, place
 from gelu_lint.statements import PATCHES, Statements
 
 #: Up to so many lines a function or class that is only referred to may be what computes an activation.
@@ -193,7 +193,8 @@ class Selection:
 
     def _select(self) -> None:
         latin = self._text.encode("latin-1", "replace")
-        self._marks = [(at, "", False) for at in marks(latin)]
+        needles = Spots(latin)
+        self._marks = [(at, "", False) for at in needles.marks()]
         halves = half.spots(latin, self._led)
         self._marked_at = {at for at, _, _ in self._marks}
         self.unmarked = not self._marks
@@ -227,16 +228,16 @@ class Selection:
         self._compared()
         for at in halves:
             self._half(at)
-        self._set(latin)
+        self._set(needles)
         for found in _in_rows(self._text, ("ACT2",), _STORES):
             self._half(found.start())
         self._drain()
         if self._cuts:
             self._imports()
 
-    def _set(self, latin: bytes) -> None:
+    def _set(self, needles: Spots) -> None:
         """Keep settings: those that matter by themselves, and all of them in a text that has a GELU."""
-        found = [*settings(latin)]
+        found = [*needles.settings()]
         if not self._marked_at.isdisjoint(found) or any(cut.kept for cut in self._cuts.values()):
             for at in found:
                 self._setting(at)

@@ -7,7 +7,7 @@ import pytest
 from gelu_lint.engine import judge, summarise
 from gelu_lint.model import Project
 from gelu_lint.registry import all_rules
-from gelu_lint.screen import NEEDLES, marks, passes
+from gelu_lint.screen import NEEDLES, Spots, passes
 from gelu_lint.source import decode
 
 CODES = tuple(rule.code for rule in all_rules())
@@ -94,8 +94,8 @@ def test_what_some_rule_reads_passes(text: str) -> None:
 
 def test_marks_are_offsets_of_needles() -> None:
     data = 'act="gelu", y = F.GELU(x) * 0.044715 # gelu'.lower().encode()
-    assert {data[at : at + 4] for at in marks(data)} == {b"gelu", b".044"}
-    assert len(list(marks(b"gelu(x)\n" * 5_000))) == 5_000
+    assert {data[at : at + 4] for at in Spots(data).marks()} == {b"gelu", b".044"}
+    assert len(list(Spots(b"gelu(x)\n" * 5_000).marks())) == 5_000
 
 
 def test_needles_are_in_lower_case() -> None:
