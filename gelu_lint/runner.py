@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from importlib import import_module
 
 from gelu_lint.config import (
     Settings,
@@ -95,6 +96,9 @@ class Task:
         self.path, self.settings, self.action, self.remember = path, settings, action, remember
         self.project = project
 
+
+#: Of so many files with a GELU some take settings: what looks at these is loaded for all workers at once.
+_LIKELY = 100
 
 #: Bytes without a GELU that take as long to look at as one GELU: measured over the files of four packages.
 _EACH = 11_000
@@ -398,6 +402,8 @@ def _spread(
             weights[task.path] = done
             if len(waiting) == _WORKERS_FROM and jobs > 1:
                 _warm()  # beside the workers that screen, and once for those that come
+            elif len(waiting) == _LIKELY and jobs > 1 and task.project:
+                import_module("gelu_lint.takers")
         elif isinstance(done, tuple):
             hints[task.path] = done  # it may make others run in fp16
         else:

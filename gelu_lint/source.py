@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import stat
-from itertools import accumulate
 
 # Files in these formats are UTF-8 and have no coding cookie: "# Encoding: notes" is just a heading there.
+_NEWLINE, _LINE_END = re.compile("\n"), re.compile(r"\r\n?|\n")
 _NO_COOKIE = (".cfg", ".ini", ".ipynb", ".json", ".md", ".rst", ".toml", ".txt", ".yaml", ".yml")
 
 #: Files that hold no text: ``text`` is empty, and they cannot be written.
@@ -263,11 +264,7 @@ def _normal(cookie: str) -> str:
 
 def row_starts(text: str) -> tuple[int, ...]:
     """The offset of each row's start."""
-    if "\r" not in text:
-        return tuple(accumulate(map((1).__add__, map(len, text.split("\n")[:-1])), initial=0))
-    import re
-
-    return (0, *(end.end() for end in re.finditer(r"\r\n?|\n", text)))
+    return (0, *[end.end() for end in (_LINE_END if "\r" in text else _NEWLINE).finditer(text)])
 
 
 def _rows_before(data: bytes) -> int:
