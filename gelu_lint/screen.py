@@ -22,9 +22,7 @@ NEEDLES = (
 
 _NEEDLES = tuple(needle.encode() for needle in NEEDLES)
 _ANY = (b"",)
-#: The constant of quick GELU is but a number in a file without any of what it could stand in.
 _QUICK = b"1.702"
-_SQUASHES = (b"sigm", b"exp", b"tanh", b"silu", b"swish", b"logistic")
 #: What a GELU may be made of without a needle: it shows where anything else does.
 _FAINT = (b"ndtr(", b"norm.cdf(")
 #: What the needles have in common, with what stands before it and behind: one search instead of two. A seven is rare.
@@ -69,13 +67,18 @@ class _Rows:
         # The name of something else, as layer_name="FastGELU" is; by name="gelu" may go what a call makes.
         self.named = re.compile(rb"""(?: ^ | [\s(,{]) (\w+_(?:name|id)) \s* = \s* $""", re.VERBOSE)
         # A decorator that is not closed yet, or a call that registers: there any string may be a name.
-        self.registers = re.compile(rb"regist|@[\w.]+\([^()]*$")
+        self.registers = re.compile(rb"regist\w*\s*[(\[]|@[\w.]+\([^()]*$")
         # A key of a table that holds but data under it ("gelu": {); what goes by "gelu_accurate" has two meanings.
         self.key = re.compile(rb"(?: ^ | [{,] ) \s* $", re.VERBOSE)
         scalar = rb"""(?: "[^"]*" | '[^']*' | [\d.]+ ) \s* (?: [,}#] | $ )"""
         self.data = re.compile(rb"\s* : \s* (?: [{\[] (?!\s*[}\]]) | %b )" % scalar, re.VERBOSE)
         # What no code can hold outside strings and comments: two names side by side, a comma before "and", a backtick.
         self.prose = re.compile(rb"`|, (?:and|or)\b|%b +%b" % (word, word))
+        # One string for the whole row, with others quoted in it: a message. And an example in a docstring.
+        self.message = re.compile(rb"""\s* (?: "[^"\\{]*" | '[^'\\{]*' ) [\s,)]*""", re.VERBOSE)
+        self.prompt = re.compile(rb"\s*(?:>>>|\.\.\.)\s")
+        # The constant of quick GELU is but a number in a file without any of what it could stand in.
+        self.squashes = re.compile(rb"sigm|\bexp(?:2|m1|it)?\b|tanh|(?<![\"'])(?:silu|swish)|logistic")
         self.word = re.compile(rb"[a-z]+")
         self.part = re.compile(rb"\w")  # beside a needle: it is but a part of a name
         self.relative = re.compile(rb"^from[ \t]+\.[\w.]*[ \t]+import[ \t]+(\([^()]*\)|[^\n(\\;]*)$", re.MULTILINE)
@@ -144,7 +147,7 @@ def _found(lowered: bytes, named: bool) -> list[bytes]:
         if place(lowered, *common) >= 0:
             likely += [needle for needle in _NEEDLES if place(needle, *common) >= 0]
     found = [needle for needle in _NEEDLES if needle in likely and needle in lowered] if likely else []
-    if _QUICK in found and not any(word in lowered for word in _SQUASHES):
+    if _QUICK in found and _rows().squashes.search(lowered) is None:
         found.remove(_QUICK)
     return found
 
@@ -190,7 +193,12 @@ def _idle(data: bytes, lowered: bytes, at: int, length: int) -> bool:
         # All of the row is code, or none of it.
         plain = b"#" not in row and b"{" not in row and b"}" not in row
         return plain and rows.prose.search(row) is not None and not _says(rows, row, at, length)
+    if rows.prompt.match(row) is not None:
+        return not _says(rows, row, at, length)
     opened, closed = rows.opened.search(before), rows.closed.match(row, at)
+    quoted = opened is not None and opened.start() > len(row) - len(row.lstrip())
+    if quoted and b" " in row.strip() and rows.message.fullmatch(row) is not None:
+        return not _says(rows, row, at, length)
     if opened is None or closed is None or opened[1] != closed[2]:
         return False
     said = opened[2] + closed[1]

@@ -31,6 +31,9 @@ IDLE = [
     "        y = hidden_gelu * self.wi_1(x)\n        return self.wo(hidden_gelu + y)",
     'KERNELS = {"cuda": Layer(repo_id="a/gelu", layer_name="FastGELU", version=1)}',
     "alpha: float = 1.702",
+    'model_type = "vit_with_registers"\nhidden_act: str = "gelu"',
+    '"""\n    >>> settings = Settings(hidden_act="gelu", dim=2)\n"""',
+    "raise ValueError(\n    \"must be 'gated-gelu' or 'relu'\"\n)",
 ]
 
 # Each of these has a finding or a site when all of the file is read.
@@ -72,6 +75,9 @@ POTENT = [
     '@register(\n    layer_name="gelu",\n)\ndef act(x):\n    return x * torch.sigmoid(x)\n',
     "class M:\n    def f(self, x):\n        a_gelu = self.act(x)\n        return a_gelu + x * torch.special.ndtr(x)\n",
     "def act(x):\n    return x * torch.sigmoid(1.702 * x)\n",
+    "def act(x):\n    \"The 'gelu' activation.\"\n    return x * torch.sigmoid(x)\n",
+    'class Act(nn.Module):\n    """The activation:\n    >>> gelu\n    """\n\n    def forward(self, x):\n'
+    "        return x * torch.sigmoid(x)\n",
     "y = F.relu(x)  # noqa: GEL001\n",
     "y = F.relu(x)  # gelu-lint: ignore[GEL001] old\n",
 ]
