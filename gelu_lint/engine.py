@@ -214,8 +214,9 @@ def _is_bound(text: str, name: str) -> bool:
     at = text.find(name)
     while at >= 0:
         before, end = text[at - 1 : at], at + len(name)
-        if not (before.isalnum() or before in ("_", ".")):
-            if text[end : end + 1] in _AFTER and _BINDS.match(text, end) is not None:
+        after = text[end : end + 1]
+        if not (before.isalnum() or before in ("_", ".") or after.isalnum() or after == "_"):
+            if after in _AFTER and _BINDS.match(text, end) is not None:
                 return True
             if before.isspace() and text[max(at - _NEAR, 0) : at].rstrip().endswith(("def", "class")):
                 return True

@@ -347,7 +347,13 @@ def test_an_import_that_is_bound_anew_where_nothing_is_read_is_not_at_hand() -> 
         "    return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))\n\n\n"
     )
     rest = "\n\n".join(f"def f{i}(x):\n    y = x + {i}\n    return y\n" for i in range(40))
-    for more, at_hand in (("", True), ("\n\ndef run(tf):\n    log(tf)\n", False)):
+    for more, at_hand in (
+        ("", True),
+        ("\n\ndef tfclass(x):\n    return x.tf + tf.relu(x)\n", True),
+        ("\n\ndef run(tf):\n    log(tf)\n", False),
+        ("\n\ndef  tf (x):\n    return x\n", False),
+        ("\n\ndef run(x):\n    import tf.keras\n    return x\n", False),
+    ):
         part, whole = (
             summarise(decode("m.py", (text + rest + more).encode()), complete=complete) for complete in (False, True)
         )
