@@ -357,9 +357,10 @@ class _Text:
             yield from _Flow({**top.held, **given}, takers).follow(main)
 
     def _logical(self, p: int) -> list[str]:
-        """The logical lines of a statement, without comments and long strings."""
+        """The logical lines of a statement, without comments and long strings, and without blanks before them: to tell
+        what a line binds takes the square of these, and a docstring leaves thousands."""
         lines = self._statements.lines(p)
-        return [_bare(lines.text(i)) for i in range(len(lines))]
+        return [_bare(lines.text(i)).lstrip() for i in range(len(lines))]
 
 
 class _Flow:
