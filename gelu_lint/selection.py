@@ -88,6 +88,8 @@ _KEEPS = re.compile(
 #: What a file with these may do, or with torch and one of those: see screen.place.
 _JIT_WORD = b"j", (b"",), (b"it",)
 _KEPT = (b"Transformer", (b"",), (b"EncoderLayer", b"(")), (b"save", (b"torch.", b"torch import "), (b"",))
+#: A class of the file by the name of one that keeps a GELU, of which it is none.
+_OWN_TRANSFORMER = re.compile(r"^class[ \t]+Transformer[ \t]*(?:\((?:(?!Transformer)[^()\n])*\))?[ \t]*:", re.MULTILINE)
 #: What makes a decoder of torch, or copies its layers, where a file makes any.
 _DECODER = "TransformerDecoderLayer"
 _DECODES = re.compile(r"\bTransformerDecoder(?:Layer)?\b|\bdeepcopy\(|\b_get_clones\(")
@@ -214,7 +216,7 @@ class Selection:
             self._hands = self._scripts or of_keras
             marked = by_torch or "safe_" in self._text or "unsafe_" in self._text
             kept = _in_rows(self._text, _KEEPING, _KEEPS) if marked else ()
-            self._marks += [(found.start(), found[0], False) for found in kept]
+            self._marks += [(found.start(), found[0], False) for found in self._without_own(kept)]
         if _DECODER in self._text and "torch" in self._text:
             decoders = _in_rows(self._text, _DECODING, _DECODES)
             self._marks += [(found.start(), found[0], False) for found in decoders]
@@ -281,6 +283,14 @@ class Selection:
                 continue
             if place[0].kept.get(place[1], -1) < LIGHT:
                 self._bases(*place)
+
+    def _without_own(self, kept: Sequence[re.Match[str]]) -> Sequence[re.Match[str]]:
+        """Leave out a bare Transformer( behind a class of the file by that name: it is none of torch's."""
+        own = _OWN_TRANSFORMER.search(self._text) if kept else None
+        if own is None:
+            return kept
+        bare = (found[0] == "Transformer(" and self._text[found.start() - 1] != "." for found in kept)
+        return [found for found, is_bare in zip(kept, bare, strict=True) if not is_bare or found.start() < own.start()]
 
     def _half(self, at: int) -> None:
         """Keep the line of an offset, which may make code run in half precision."""

@@ -318,6 +318,14 @@ CASES = {
             ("in a function that is given one", "def f(act_layer):\n" + KEPT_BACK.replace("N", "    ")),
         )
     },
+    "a transformer of its own": "x = nn.Transformer(64, 8, activation=nn.GELU('tanh'), batch_first=True)\n\n\n"
+    "class Transformer(nn.Transformer):\n    def f(self):\n        log(self)\n\n\n"
+    "class A(nn.Module):\n    def __init__(self):\n"
+    "        log(self)\n        self.a = Transformer(64, 8, activation=nn.GELU('tanh'), batch_first=True)\n"
+    "        self.b = nn.Transformer(64, 8, activation=nn.GELU('tanh'), batch_first=True)\n",
+    "torch's transformer, then one of its own": "from torch.nn import Transformer\n\n"
+    "x = Transformer(64, 8, activation=nn.GELU('tanh'), batch_first=True)\n\n\n"
+    "class Transformer(nn.Module):\n    def f(self):\n        log(self)\n",
     "quotes elsewhere": "A = ['a', 'b', 'c']\nB = f('a')\n\n\ndef f(x):\n    return F.gelu(x)\n",
 }
 
