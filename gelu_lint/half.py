@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 
 from gelu_lint.screen import place
 
@@ -21,6 +22,7 @@ _AUTOCAST = b"autocast", _ANY, _ANY
 _NEEDLES = ((b"alf", _ANY, _ANY), _AUTOCAST), (b"fp16", b"precision", b"float16", b"16-")
 _SWITCHES = (_HALF,), (b"fp16", b"precision")
 _CASTS = (_HALF, _AUTOCAST), (b"fp16", b"precision", b"float16")
+_QUOTES = b'"""', b"'''"
 _SIXTEEN = b"6", (b"1",), (b"",)  # a six is rare
 
 #: What says, in a test or beside it, that its numbers may have less than the digits of float32, in any case of letters.
@@ -63,20 +65,30 @@ class _Rows:
             rb"|[\"'](?:half|fp16|16|16-mixed|16-true)[\"']|\bfp16\s*=\s*(?:True|dict|[\w.]*is_available)\b|\bprecision\s*=\s*16\b"
             rb"|%b.*?%b" % (given, half)
         )
-        # Comparisons, tensors of some dtype, prompts, messages and keys of tables make nothing run in fp16.
+        # Prompts, messages and keys of tables make nothing run in fp16.
         self.idle = re.compile(
-            rb"^[ \t]*(?:>>>|\.\.\.|(?:torch\.float16\s*:|raise\b|[\w.]*(?:log(?:ger|ging)?|warnings)\.\w+\()"
+            rb"^[ \t]*(?:>>>|\.\.\.|(?:raise\b|[\w.]*(?:log(?:ger|ging)?|warnings)\.\w+\()"
             rb"(?<!\.half\()(?!.*(?:\.half\(|;)))"
-            rb"|[=!]=\s*(?:torch\.)?float16|\bin\s*[({\[](?:\s*[\w.]+,)*\s*[\w.]*float16"
-            rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view)(?:_like)?\(.*float16"
+        )
+        # Nor do comparisons, lists of dtypes or of their names, keys of tables, tensors of some dtype, types of Triton,
+        # and what is quoted in prose.
+        kind = rb"(?:torch\.)?(?:half|float16)\b"
+        name = rb"[\"'](?:half|fp16|16|16-mixed|16-true)[\"']"
+        inside = rb"(?:[^()]|\([^()]*\))*"
+        listed = rb"(?:\s*(?:[\w.]+|[\"'][\w-]*[\"'])\s*,)*\s*(?:%b|%b)\s*(?=[,\])}])" % (kind, name)
+        self.unused = re.compile(
+            rb"[=!]=\s*(?:%b|%b)|\bin\s*\(%b|[\[{]%b|=\s*\((?=[^()]*,)%b|%b\s*:|\btl\.float16\b|`+[^`]*`+"
+            rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view|finfo)(?:_like)?\(%b?float16"
+            % (kind, name, listed, listed, listed, kind, inside)
         )
         self.imports = re.compile(
             rb"[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))"
         )
         self.name = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
+        self.word = re.compile(rb"\w+")
+        self.asked = re.compile(rb"\bisinstance\((?:[^()\n]|\([^()\n]*\))*\)")
         # What says that something does not run in fp16: only what else does makes it matter.
-        inside = rb"(?:[^()]|\([^()]*\))*"
-        off = rb"\b(?:enabled\s*=\s*False|dtype\s*=\s*torch\.bfloat16\s*(?=[,)]))"
+        off = rb"(?:\benabled\s*=\s*False|\bdtype\s*=\s*torch\.bfloat16\s*(?=[,)])|\btorch\.float(?:32)?\s*(?=[,)]))"
         self.off = re.compile(rb"\w*autocast\(%b%b%b(?:\)|$)" % (inside, off, inside))
 
 
@@ -92,7 +104,13 @@ def spots(data: bytes, led: bool) -> list[int]:
 
 def shows(data: bytes) -> bool:
     """Whether a file may hold what makes code of others run in fp16: the rarest words aside."""
-    return any(_is_on(row) for _, row in _said(data, *(_CASTS if b"torch" in data else _SWITCHES)))
+    said = _said(data, *(_CASTS if b"torch" in data else _SWITCHES))
+    return any(_is_on(row) and not _is_text(data, at) for at, row in said)
+
+
+def _is_text(data: bytes, at: int) -> bool:
+    """Whether an offset stands in a string of several rows, as far as counting tells."""
+    return any(data.count(quote) % 2 == 0 and data.count(quote, 0, at) % 2 for quote in _QUOTES)
 
 
 def _is_on(row: bytes) -> bool:
@@ -108,7 +126,11 @@ def _said(data: bytes, words: tuple[_Word, ...], numbered: tuple[bytes, ...]) ->
         code = row.partition(b"#")[0]
         if code.count(b'"') % 2 or code.count(b"'") % 2:
             code = row  # the sign may stand in a string
-        if _rows().says.search(code) is not None and _rows().idle.search(code) is None:
+        rows = _rows()
+        if rows.says.search(code) is None or rows.idle.search(code) is not None:
+            continue
+        rest, unused = rows.unused.subn(b"", code)
+        if not unused or rows.says.search(rest) is not None:
             yield at, code
 
 
@@ -136,7 +158,20 @@ def _row(data: bytes, at: int) -> tuple[bytes, int]:
 
 def imports(data: bytes) -> tuple[str, ...]:
     """The full names that a file imports, as far as its bytes tell."""
-    found: set[str] = set()
+    return tuple(sorted({full for full, _ in _imported(data)}))
+
+
+def used(data: bytes) -> tuple[str, ...]:
+    """Those of them with which it does more than ask whether something is one of them."""
+    found = [*_imported(data)]
+    rest = _rows().asked.sub(b"", data)
+    counts = Counter(_rows().word.findall(rest)) if found else {}
+    own = Counter(name for _, name in found)
+    return tuple(sorted({full for full, name in found if not name.isidentifier() or counts[name.encode()] > own[name]}))
+
+
+def _imported(data: bytes) -> Iterator[tuple[str, str]]:
+    """The full name of each import, and the name that it binds, "" if that is a module, \"*\" if that is many."""
     at = data.find(b"import")
     while at >= 0:
         statement = _rows().imports.match(data, data.rfind(b"\n", 0, at) + 1)
@@ -145,9 +180,10 @@ def imports(data: bytes) -> tuple[str, ...]:
             continue
         module, names, plain = statement.groups()
         if plain:
-            found.update(name.split()[0] for name in plain.decode("ascii", "ignore").split(",") if name.split())
+            yield from ((name.split()[0], "") for name in plain.decode("ascii", "ignore").split(",") if name.split())
             continue
         base = module.decode("ascii", "ignore")
         glue = "" if base.endswith(".") else "."
-        found.update(f"{base}{glue}{name.split()[0].decode('ascii', 'ignore')}" for name in _rows().name.findall(names))
-    return tuple(sorted(found))
+        for name in _rows().name.findall(names):
+            words = name.decode("ascii", "ignore").split()
+            yield f"{base}{glue}{words[0]}", words[-1]

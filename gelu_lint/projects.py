@@ -48,10 +48,11 @@ class Projects:
 
     def near(self, hints: Mapping[str, tuple[str, ...]], marked: Container[str]) -> list[Task]:
         """The files worth a look of those that hold no GELU and may make others run in fp16: ``hints`` says by path
-        what they import, ``marked`` which files may hold a GELU."""
+        what they import, ``marked`` which Python files may hold a GELU."""
         found = []
         for files in self._files:
-            own = [path for path in files.tasks if path in hints]
+            holds = any(path in marked for path in files.tasks)
+            own = [path for path in files.tasks if path in hints] if holds else ()
             found += [files.tasks[path] for path in own if files.small or files.may_run(path, hints[path], marked)]
         return found
 

@@ -17,7 +17,7 @@ from gelu_lint.config import (
     settings_of,
 )
 from gelu_lint.discover import discover, matches
-from gelu_lint.half import imports, shows
+from gelu_lint.half import shows, used
 from gelu_lint.kinds import SETTINGS, WALKED, is_worth_reading, kind_of, matters
 from gelu_lint.source import Source, Unreadable, decode, from_text, read_bytes
 
@@ -409,8 +409,10 @@ def _spread(
         else:
             yield task, Done(None)
     waiting.sort(key=lambda task: -weights[task.path])  # what takes long should not be left for the end
-    if hints and (waiting or marked):
-        found = projects().near(hints, marked.union(task.path for task in waiting))
+    if hints:
+        marked = marked.union(task.path for task in waiting if kind_of(task.path) == "python")
+    if hints and marked:
+        found = projects().near(hints, marked)
         waiting = found + waiting  # they are long, too
         hints = {task.path: () for task in found}
     meanwhile = projects if any(task.project for task in waiting) else None
@@ -485,7 +487,7 @@ def _screened(task: Task, cache: Memory | None) -> Done | tuple[str, ...] | int 
     if matters(task.path, data):
         return len(data) + _EACH * data.lower().count(b"gelu")
     if task.project and task.path.endswith(".py") and shows(data):
-        return imports(data)
+        return used(data)
     return Done(None, state) if state is not None else None
 
 
