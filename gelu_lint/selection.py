@@ -253,20 +253,23 @@ class Selection:
         lines, text = cut.lines, cut.lines.text(i)
         inside = at - self._rows[lines.logical[i].row + cut.shift - 1]
         quiet = self._quiet(cut, i, text, inside)
-        alone = ALONE.match(text)
-        if quiet.startswith("#") or (alone is not None and alone.end() == len(text)):
+        if quiet.startswith("#") or ALONE.fullmatch(text) is not None:
             return
         if not lines.defines(i) and not _HOLDS.search(text):
             inner = lines.scopes[i]
             if inner < 0 or lines.logical[inner].word != "class":
                 return
+        said = quiet.strip("\"'")
+        asked = (id(cut), i, said, -2)
+        if asked in self._followed:
+            return  # a table of many models: all of its line has been looked at for this name
+        self._followed.add(asked)
         self._keep(cut, i, FULL if _CHANGED.match(text) else LIGHT)
         for owner in lines.enclosing(i, classes=True):
             self._bases(cut, owner)
             for j in lines.below(owner):
                 if lines.scopes[j] == owner and _SETTING.match(lines.text(j)):
                     self._keep(cut, j, HEADER)
-        said = quiet.strip("\"'")
         for key in sorted({word for word in WORD.findall(text) if _KEY.search(word) and unheard(word, said)}):
             places = [self._place(other) for other in spots(self._text, key)]
             for cut, i in dict.fromkeys(filter(None, places)):
