@@ -35,6 +35,10 @@ _NO_CONFIG = (
 _OPERATORS = (b"Gelu", b"Erf", b"Tanh", b"Sigmoid", b"Exp")
 #: GELU as a word of a name or value: translations are full of others, such as the Dutch for luck and sound.
 _GELU = re.compile(rb"gelu(?![a-z])")
+#: Words without one of which a README says nothing of an activation: their names, and what goes with them.
+_SPOKEN = re.compile(
+    rb"gelu|geglu|gaussian error|activation|linearit|(?:relu|silu|swish|mish|elu|glu)(?![a-z])|%b" % "激活".encode()
+)
 #: Bytes from which on a file of settings is data rather than a configuration: it is passed over.
 _LARGEST = 512_000
 
@@ -72,6 +76,15 @@ def matters(path: str, data: bytes) -> bool:
     if kind in CONFIGS:
         return _is_config(data.lower())
     return kind == "prose" or (kind == "graph" and any(name in data for name in _OPERATORS))
+
+
+def speaks(data: bytes) -> bool:
+    """Whether a README may say anything of an activation, or of us. One in another encoding may."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return _SPOKEN.search(data.lower()) is not None
 
 
 def _is_config(lowered: bytes) -> bool:

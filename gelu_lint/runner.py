@@ -18,7 +18,7 @@ from gelu_lint.config import (
 )
 from gelu_lint.discover import discover, matches
 from gelu_lint.half import shows, used
-from gelu_lint.kinds import SETTINGS, WALKED, is_worth_reading, kind_of, matters
+from gelu_lint.kinds import SETTINGS, WALKED, is_worth_reading, kind_of, matters, speaks
 from gelu_lint.source import Source, Unreadable, decode, from_text, read_bytes
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
@@ -39,6 +39,7 @@ _WORKERS_FROM = 9
 _MANY = 200
 
 _CANNOT_PARSE = "GEL900"
+_UNDOCUMENTED = "GEL501"
 
 
 class Outcome:
@@ -484,11 +485,18 @@ def _screened(task: Task, cache: Memory | None) -> Done | tuple[str, ...] | int 
     if isinstance(opened, Done):
         return opened
     data, state = opened
+    if kind_of(task.path) == "prose" and not _asks_what_is_missing(task.settings) and not speaks(data):
+        return None  # and not remembered: another selection may ask
     if matters(task.path, data):
         return len(data) + _EACH * data.lower().count(b"gelu")
     if task.project and task.path.endswith(".py") and shows(data):
         return used(data)
     return Done(None, state) if state is not None else None
+
+
+def _asks_what_is_missing(settings: Settings) -> bool:
+    """Whether the rule runs that asks of a README what it does not say."""
+    return any(_UNDOCUMENTED.startswith(code) for name in ("select", "extend-select") for code in settings.codes(name))
 
 
 def _work(task: Task, cache: Memory | None) -> Done:
