@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from gelu_lint.claims import words
 from gelu_lint.facts import devices
 from gelu_lint.facts.activation_names import NAMES
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import dotted, last_name, literal, text_of
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
@@ -89,7 +90,7 @@ def words_of(node: CSTNode) -> tuple[list[str], list[str]]:
             names.append(item.value)
         elif isinstance(item, (SimpleString, ConcatenatedString)):
             strings += filter(None, [str(literal(item)[1] or "")])
-        waiting.extend(item.children)
+        waiting.extend(children(item))
     return names, strings
 
 
@@ -150,7 +151,7 @@ def _names_in(node: CSTNode) -> Iterator[Name]:
         if isinstance(item, Attribute):
             waiting.append(item.value)
         else:
-            waiting.extend(item.children)
+            waiting.extend(children(item))
 
 
 def _bound_to_device(node: Name, names: Names, moment: Moment) -> bool:

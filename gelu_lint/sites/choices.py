@@ -17,6 +17,7 @@ from gelu_lint.sites.context import Around, symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.formulas import Formulas
 from gelu_lint.tree.bindings import class_of
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import dotted, last_name, literal, text_of
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
@@ -258,7 +259,7 @@ class Choices:
             elif id(item) in self._stands:
                 found += self._stands[id(item)]
             elif id(item) in self._holders:
-                waiting.extend(reversed(item.children))
+                waiting.extend(reversed([*children(item)]))
         return found
 
     def _holds(self, node: CSTNode) -> bool:
@@ -710,7 +711,7 @@ def _way_to(node: CSTNode, path: Sequence[CSTNode]) -> list[CSTNode]:
         if item is node:
             return way
         way.append(item)
-        waiting.extend((child, depth + 1) for child in item.children)
+        waiting.extend((child, depth + 1) for child in children(item))
     return []
 
 

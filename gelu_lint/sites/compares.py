@@ -14,6 +14,7 @@ from gelu_lint.model import Comparison, Site, Span
 from gelu_lint.named import NamedTuple
 from gelu_lint.sites.context import Guards, symbol
 from gelu_lint.sites.draft import Draft
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
@@ -435,7 +436,7 @@ class Compares:
                 if isinstance(item.func, Attribute):
                     waiting.append((item.func.value, when))
             else:
-                waiting += [(child, when) for child in item.children if isinstance(child, BaseExpression)]
+                waiting += [(child, when) for child in children(item) if isinstance(child, BaseExpression)]
         return False
 
     def _computed(self, node: CSTNode, moment: Moment, depth: int = 0) -> bool:
@@ -505,7 +506,7 @@ def _names_in(node: CSTNode) -> set[str]:
         item = waiting.pop()
         if isinstance(item, Name):
             found.add(item.value)
-        waiting.extend(item.children)
+        waiting.extend(children(item))
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from gelu_lint.named import NamedTuple
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import last_name, literal, text_of
 from gelu_lint.tree.nodes import (
     AnnAssign,
@@ -291,4 +292,4 @@ def _words(node: CSTNode, strings: bool = False) -> Iterator[str]:
             yield item.value
         elif strings and text_of(item):
             yield text_of(item)
-        waiting.extend(item.children)
+        waiting.extend(children(item))

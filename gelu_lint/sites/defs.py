@@ -15,6 +15,7 @@ from gelu_lint.named import NamedTuple
 from gelu_lint.sites.blocks import Block, Blocks
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import AnnAssign, Arg, Assign, Call, ClassDef, CSTNode, FunctionDef, Lambda, Name, Param
@@ -208,7 +209,7 @@ def _mentions(node: CSTNode, name: str) -> bool:
         if isinstance(item, Arg):
             waiting.append(item.value)  # its keyword is no name
         else:
-            waiting.extend(item.children)
+            waiting.extend(children(item))
     return False
 
 

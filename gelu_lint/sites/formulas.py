@@ -23,6 +23,7 @@ from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.measures import built_ins, deltas, framework_of, hazards, misspelled, rounded
 from gelu_lint.sites.rewrites import Rewrites
 from gelu_lint.sites.sinks import PARAMETRIC, Sink, gelu, masked, under
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import last_name
 from gelu_lint.tree.lowering import Lowering, Reading
 from gelu_lint.tree.names import Names
@@ -401,7 +402,7 @@ def _chooses(function: FunctionDef | Lambda | None) -> bool:
     while waiting and len(names) < 100:
         item = waiting.pop()
         names += [item.value] if isinstance(item, Name) else []
-        waiting.extend(item.children)
+        waiting.extend(children(item))
     return any(not _CHOICE.isdisjoint(words(name)) for name in names)
 
 
@@ -413,5 +414,5 @@ def _names_in(node: CSTNode) -> list[str]:
         item = waiting.pop()
         if isinstance(item, Name):
             found[item.value] = None
-        waiting.extend(reversed(item.children))
+        waiting.extend(reversed([*children(item)]))
     return list(found)

@@ -16,6 +16,7 @@ from gelu_lint.model import Context
 from gelu_lint.named import NamedTuple
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
@@ -325,7 +326,7 @@ def _calls_gelu(node: CSTNode) -> bool:
         item = waiting.pop()
         if isinstance(item, Call) and says_gelu(last_name(item.func)):
             return True
-        waiting.extend(item.children)
+        waiting.extend(children(item))
     return False
 
 
@@ -336,5 +337,5 @@ def _attributes(node: CSTNode) -> set[str]:
     while waiting:
         item = waiting.pop()
         found.add(last_name(item))
-        waiting.extend(item.children)
+        waiting.extend(children(item))
     return found

@@ -13,6 +13,7 @@ from gelu_lint.named import NamedTuple
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.objects import Objects
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
@@ -436,7 +437,7 @@ class Masks:
                         found |= self._rests(binding.node, binding.moment, depth + 1)
                         for test in self._of(binding.moment.blocks):
                             found |= {*_words(test)}
-            waiting.extend(item.children)
+            waiting.extend(children(item))
         return frozenset(found)
 
     def _called_under(self, path: Sequence[CSTNode], function: FunctionDef) -> bool:
@@ -470,7 +471,7 @@ class Masks:
                 return True
             if "scale" in last_name(item).lower():
                 return True
-            waiting.extend(item.children)
+            waiting.extend(children(item))
         return False
 
     def nodes(self) -> Iterator[CSTNode]:
@@ -517,7 +518,7 @@ def _words(node: CSTNode) -> Iterator[str]:
         item = waiting.pop()
         if isinstance(item, Name):
             yield item.value
-        waiting.extend(item.children)
+        waiting.extend(children(item))
 
 
 def _tests_of(node: CSTNode, path: Sequence[CSTNode]) -> Iterator[CSTNode]:

@@ -12,6 +12,7 @@ from gelu_lint.sites.arguments import arguments, nodes_of
 from gelu_lint.sites.calls import choice
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.bindings import Binding
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import last_name, literal, text_of
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
@@ -250,5 +251,5 @@ def _super_call(function: FunctionDef) -> Call | None:
         item = waiting.pop()
         if isinstance(item, Call) and last_name(item.func) == "__init__" and isinstance(item.func, Attribute):
             found.append(item)
-        waiting.extend(item.children)
+        waiting.extend(children(item))
     return found[0] if len(found) == 1 else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from gelu_lint.model import Span
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.sinks import Sink
+from gelu_lint.tree.children import children
 from gelu_lint.tree.lowering import Lowering
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
@@ -80,7 +81,7 @@ class Rewrites:
             item = waiting.pop()
             if isinstance(item, Name) and any(id(b.node) in local for b in self._names.reaching(item, moment)):
                 return True
-            waiting.extend(item.children)
+            waiting.extend(children(item))
         return False
 
     def _only_this(self, body: Sequence[CSTNode], sink: Sink, local: set[int]) -> bool:
@@ -146,5 +147,5 @@ def _plain(node: CSTNode) -> bool:
         item = waiting.pop()
         if isinstance(item, Call):
             return False
-        waiting.extend(item.children)
+        waiting.extend(children(item))
     return True

@@ -13,6 +13,7 @@ from gelu_lint.sites.blocks import Blocks
 from gelu_lint.sites.claimed import owner_of
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import dotted, last_name, text_of
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import (
@@ -322,5 +323,5 @@ def _names_in(node: CSTNode) -> set[str]:
         if name:
             found.add(name)
         else:
-            waiting.extend(item.children)
+            waiting.extend(children(item))
     return found

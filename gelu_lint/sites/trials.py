@@ -13,6 +13,7 @@ from gelu_lint.sites.compares import says_gelu_in
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.enact import FRAMEWORKS, Enactment
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import last_name
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.nodes import Attribute, Call, ClassDef, CSTNode, FunctionDef, IndentedBlock, Name
@@ -112,7 +113,7 @@ class Trials:
                 calls += 1
                 if not self._harmless(item, parameters, moment):
                     return False
-            waiting.extend(item.children)
+            waiting.extend(children(item))
         return calls > 0
 
     def _harmless(self, node: Call, parameters: set[str], moment: Moment) -> bool:
@@ -152,5 +153,5 @@ def takes_gradient(function: FunctionDef) -> bool:
         item = waiting.pop()
         if isinstance(item, Call) and last_name(item.func) in _TAKES:
             return True
-        waiting.extend(item.children)
+        waiting.extend(children(item))
     return False

@@ -14,6 +14,7 @@ import libcst as cst
 from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.ir import OPS, Expr, call, const
 from gelu_lint.tree.bindings import Binding, Bound
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import last_name, literal
 from gelu_lint.tree.names import Names
 from gelu_lint.tree.spellings import (
@@ -152,7 +153,7 @@ class Lowering:
                 elif isinstance(item, cst.Attribute):
                     waiting.append(item.value)
                 else:
-                    waiting.extend(item.children)
+                    waiting.extend(children(item))
             text, at = "", node
             while isinstance(at, cst.Attribute):
                 text, at = f".{at.attr.value}{text}", at.value

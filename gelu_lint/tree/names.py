@@ -14,8 +14,9 @@ import libcst as cst
 
 from gelu_lint.named import NamedTuple
 from gelu_lint.tree.bindings import Binder, Binding, Bound, class_of
+from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import SINGLETONS, last_name, text_of
-from gelu_lint.tree.walk import Block, Moment, Scope, Walk, inner
+from gelu_lint.tree.walk import Block, Moment, Scope, Walk
 
 UNKNOWN: frozenset[str] = frozenset()
 
@@ -275,7 +276,7 @@ def _early_imports(module: cst.Module) -> set[int]:
             elif isinstance(item, (cst.FunctionDef, cst.ClassDef)) or "gelu" in last_name(item).lower():
                 return found
             else:
-                waiting.extend(reversed([*inner(item)]))
+                waiting.extend(reversed([*children(item)]))
     return found
 
 

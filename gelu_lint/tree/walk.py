@@ -265,19 +265,6 @@ def _all_parameters(params: cst.Parameters) -> list[cst.Param]:
     return [*params.posonly_params, *params.params, *params.kwonly_params, *stars]
 
 
-def inner(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The nodes in a node that a walk goes into, in its order: ``node.children`` takes ten times as long."""
-    cls = type(node)
-    if cls not in _FIELDS:
-        _FIELDS[cls] = _children(cls)
-    for name in _FIELDS[cls]:
-        child = getattr(node, name)
-        if isinstance(child, (tuple, list)):
-            yield from child
-        elif isinstance(child, cst.CSTNode):
-            yield child
-
-
 def _children(cls: type) -> tuple[str, ...]:
     names = tuple(f.name for f in fields(cls) if not any(word in f.name for word in _TRIVIA))
     # The value of an assignment runs before its targets are bound; so does what a "with" opens.
