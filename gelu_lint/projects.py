@@ -243,8 +243,7 @@ class _Whole:
     def judged(self, jobs: int, cache: Memory | None) -> Iterator[tuple[str, Done]]:
         """The files about which the project says something new."""
         extra, led = self._said(), self._led()
-        wanted = {path for path in led if path in self._summaries and self._summaries[path].sites}
-        wanted.update(extra)
+        wanted = {*extra, *(led.keys() & self._exposed)}
         if not any(context.kind == "unread" for s in self._summaries.values() for context in s.contexts):
             wanted.update(path for path, summary in self._summaries.items() if _directed(summary))
         evidence = {path: (led.get(path, ()), extra.get(path, ())) for path in sorted(wanted)}
@@ -301,8 +300,21 @@ class _Whole:
         found = {path: self._files.trained(name, self._summaries.get(path)) for path, name in names.items()}
         return {path: summary for path, summary in found.items() if summary is not None}
 
+    @functools.cached_property
+    def _exposed(self) -> frozenset[str]:
+        """The files with a site of which some rule speaks if a context of another file leads to it."""
+        rules = [(rule.code, rule.under) for rule in all_rules() if rule.under is not None]
+        return frozenset(
+            path
+            for path, summary in self._summaries.items()
+            if any(code in codes_for(self._tasks[path]) and any(under(summary, s) for s in summary.sites)
+                   for code, under in rules)
+        )  # fmt: skip
+
     def _led(self) -> Mapping[str, tuple[Arrival, ...]]:
-        """Where contexts lead into files, by path."""
+        """Where contexts lead into files, by path; nowhere where no file is such that this matters."""
+        if not self._exposed:
+            return {}
         leading = {path: _told_apart(summary.contexts) for path, summary in sorted(self._summaries.items())}
         names = self._files.names if any(leading.values()) else {}
         contexts = [(names[path], each._replace(path=path)) for path, held in leading.items() for each in held]

@@ -94,6 +94,7 @@ class Rule(NamedTuple):
     late       judges what other rules found (suppressions), so it runs after them
     loops      must see where files without a GELU train something
     takers     must see what configures the classes of a project
+    under      whether it may speak of a site once a context of another file leads to it, None if it never does
     """
 
     code: str
@@ -114,6 +115,7 @@ class Rule(NamedTuple):
     outranks: tuple[str, ...] = ()
     loops: bool = False
     takers: bool = False
+    under: Callable[[FileSummary, Site], bool] | None = None
 
 
 def report(

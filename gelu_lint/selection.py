@@ -143,7 +143,8 @@ _OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
 _PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
 #: What a function holds that compares up to a tolerance, and what a test holds that takes a gradient.
 _CLOSE = re.compile(
-    r"[cC]lose|[aA]lmost|approx\(|assert_near|assert(?=[\s\S]*\b(?:abs|absolute)\()|\b(?:abs|absolute)\((?=[\s\S]*assert)"
+    r"(?<=[A-Za-z_])(?:[cC]lose|[aA]lmost)|(?<![\w.])(?:close|almost)\w*\(|approx\(|assert_near"
+    r"|assert(?=[\s\S]*\b(?:abs|absolute)\()|\b(?:abs|absolute)\((?=[\s\S]*assert)"
 )
 #: One of these stands in each statement that _compared keeps something of.
 _TESTED_WORDS = ("assert", "lose(", "def test", "approx(", "lmost")

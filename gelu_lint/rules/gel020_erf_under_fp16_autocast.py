@@ -40,7 +40,7 @@ _LIFTED = re.compile(r"\.(?:float\(\)|double\(\)|to\((?:dtype\s*=\s*)?torch\.(?:
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:
     for site in file.sites if file.contexts else ():
-        if not _is_meant(site) or is_test(file.place, site.symbol) or is_reference(site.symbol, site.key):
+        if not _may_run(file, site):
             continue
         module = site.spelling == "reference" or callables()[site.callee].kind == "class"
         context = next((c for c in file.contexts if c.covers(site.span.row, module)), None)
@@ -53,6 +53,11 @@ def check(file: FileSummary, project: Project) -> Iterator[Finding]:
         )
         found = report("GEL020", file, site, message, "info", _fix(file, site, project), claimed=None)
         yield found._replace(related=((context.path or file.path, context.span, "runs in fp16"),))
+
+
+def _may_run(file: FileSummary, site: Site) -> bool:
+    """Whether a context in which a site runs makes it one of this rule."""
+    return _is_meant(site) and not is_test(file.place, site.symbol) and not is_reference(site.symbol, site.key)
 
 
 def _is_meant(site: Site) -> bool:
@@ -173,4 +178,5 @@ RULE = Rule(
     evidence=evidence,
     policy=True,
     project=True,
+    under=_may_run,
 )
