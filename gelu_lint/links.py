@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from gelu_lint.model import HANDED, MEMBER, Arrival, Context, FileSummary, Settings
@@ -95,34 +94,43 @@ def arrivals(
     file may run, None where it cannot be read; ``importers`` the files that import a name of another one.
     """
     found: dict[str, list[Arrival]] = {}
-    known: dict[tuple[str, str], tuple[str, ...]] = {}
+    known: set[tuple[str, str]] = set()
     left = _MOST
     for home, context in contexts:
         names: dict[str, set[str]] = {}
-        waiting = deque((home, lead) for lead in context.leads)
+        waiting = [(home, lead) for lead in context.leads]
         until = max(left - _EACH, 0)
         while waiting and left > until:
-            importer, lead = waiting.popleft()
-            if lead.startswith(HANDED):  # of helpers everywhere the callers of others would be found, too
-                given = importers(importer, lead[1:].partition(".")[0]) if importer == home else ()
-                places = [(path, lead) for path in given]
-            else:
-                place = modules.find(importer, lead)
-                places = [(place[0], place[1][0])] if place is not None and place[1] else []
-            for path, name in places:
-                if name in names.get(path, ()) or path == home:
-                    continue
-                names.setdefault(path, set()).add(name)
-                if (path, name) not in known:
-                    left -= 1
-                    own = reach(path)
-                    known[path, name] = own.entered((name,)).leads if own is not None else ()
-                waiting.extend((path, further) for further in known[path, name])
+            fresh: dict[str, list[str]] = {}  # names of one file are followed together: they share what they run
+            for importer, lead in waiting:
+                for path, name in _places(importer, lead, home, modules, importers) if left > until else ():
+                    if name not in names.get(path, ()) and path != home:
+                        names.setdefault(path, set()).add(name)
+                        fresh.setdefault(path, []).append(name)
+                        left -= (path, name) not in known
+                        known.add((path, name))
+            waiting = []
+            for path, new in fresh.items():
+                own = reach(path)
+                waiting += [(path, lead) for lead in own.entered(tuple(new)).leads] if own is not None else ()
         for path, held in names.items():
             found.setdefault(path, []).append(
                 Arrival(context._replace(rows=(), made=(), leads=()), tuple(sorted(held)))
             )
     return {path: tuple(held) for path, held in found.items()}
+
+
+def _places(
+    importer: str, lead: str, home: str, modules: Modules, importers: Callable[[str, str], Iterable[str]]
+) -> Iterator[tuple[str, str]]:
+    """The files that a lead out of a file leads to, each with the name of it that runs."""
+    if lead.startswith(HANDED):  # of helpers everywhere the callers of others would be found, too
+        if importer == home:
+            yield from ((path, lead) for path in importers(importer, lead[1:].partition(".")[0]))
+        return
+    place = modules.find(importer, lead)
+    if place is not None and place[1]:
+        yield place[0], place[1][0]
 
 
 def settled(
