@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 
+from gelu_lint.half import spots
 from gelu_lint.imports import candidates, import_edit, prefixes
 from gelu_lint.kinds import kind_of
 from gelu_lint.model import Arrival, Bound, Context, Directive, Fault, FileSummary, Finding, Project, Site, Span
@@ -15,6 +16,7 @@ from gelu_lint.scan import Scan, scan
 from gelu_lint.screen import passes
 from gelu_lint.skeleton import LONGEST, Skeleton, skeleton, whole
 from gelu_lint.source import Source, from_text
+from gelu_lint.statements import statements_of
 from gelu_lint.suppress import directives, silence
 
 TYPE_CHECKING = False  # LibCST is loaded for the files that need it
@@ -97,6 +99,26 @@ def summarise(
         # Words such as "angelus" pass the screen, and templates are no Python: that they do not parse is no news.
         read = read._replace(faults=()) if passes(source.data) else unread(source.path)
     return read
+
+
+def arrived(
+    summary: FileSummary, source: Source, arrivals: Sequence[Arrival], reach: Reach | None = None
+) -> FileSummary | None:
+    """``summary``, which is of ``source`` alone, with the contexts of other files that lead into it.
+
+    None where that takes another look: at contexts of its own, which may lift others, and at formulas, whose hazards
+    are worked out for what they run in.
+    """
+    if not arrivals:
+        return summary
+    own = spots(source.text.encode("latin-1", "replace"), led=True)
+    if own or summary.contexts or any(site.formula is not None for site in summary.sites):
+        return None
+    if reach is None:
+        from gelu_lint.reach import Reach
+
+        reach = Reach(statements_of(source.text, source.rows))
+    return summary._replace(contexts=reach.led(arrivals))
 
 
 def load() -> None:

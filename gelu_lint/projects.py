@@ -247,7 +247,7 @@ class _Whole:
         if not any(context.kind == "unread" for s in self._summaries.values() for context in s.contexts):
             wanted.update(path for path, summary in self._summaries.items() if _directed(summary))
         evidence = {path: (led.get(path, ()), extra.get(path, ())) for path in sorted(wanted)}
-        first = {path: self._results[path].outcome for path in evidence if path in self._results}
+        first = {path: self._results[path] for path in evidence if path in self._results}
         work = functools.partial(again, evidence, first, self._files.reaches(evidence))
         outcomes = {path: done.outcome for path, done in self._results.items()}
         for task, done in read([self._files.task(path) for path in evidence], jobs, work, cache):

@@ -15,7 +15,7 @@ from keyword import kwlist
 
 from gelu_lint.half import says_model
 from gelu_lint.lines import FIELDS, SILENT, code, targets, words
-from gelu_lint.model import HANDED, MADE, MEMBER
+from gelu_lint.model import HANDED, MADE, MEMBER, Arrival, Context
 from gelu_lint.named import NamedTuple
 from gelu_lint.outline import defined
 from gelu_lint.statements import Statements
@@ -212,6 +212,11 @@ class Reach:
                 found.from_outside(name)
             self._entered[key] = found.done()
         return self._entered[key]
+
+    def led(self, arrivals: Iterable[Arrival]) -> tuple[Context, ...]:
+        """The contexts of other modules that lead into this one, with what runs under each here."""
+        found = [(arrival.context, self.entered(arrival.names)) for arrival in arrivals]
+        return tuple(context._replace(rows=told.rows, made=told.made, leads=()) for context, told in found)
 
     # The lines of the text
 

@@ -612,16 +612,17 @@ def led_key(arrivals: Sequence[Arrival]) -> str:
 
 def again(
     evidence: Mapping[str, tuple[Sequence[Arrival], Sequence[Finding]]],
-    first: Mapping[str, Outcome | None],
+    first: Mapping[str, Done],
     reaches: Mapping[str, Reach],
     task: Task,
     cache: Memory | None,
 ) -> Done:
     """What comes of a file once the rest of its project is known: ``evidence`` by path is where contexts lead into it,
-    and what rules say of the project at it; ``first`` what fixes have made of it already; ``reaches`` what its code may
-    run, where that is known."""
+    and what rules say of the project at it; ``first`` what has come of it already; ``reaches`` what its code may run,
+    where that is known."""
     arrivals, found = evidence[task.path]
-    before = first.get(task.path)
+    earlier = first.get(task.path, Done(None))
+    before = earlier.outcome
     known = cache.led(task, led_key(arrivals)) if cache is not None and arrivals else None
     if known is not None:
         return _judged(task, known, None, found)
@@ -638,9 +639,11 @@ def again(
                 done.outcome.text = done.outcome.text or before.text
             return done
         from gelu_lint.cache import digest
-        from gelu_lint.engine import summarise
+        from gelu_lint.engine import arrived, summarise
 
-        done = _judged(task, summarise(source, arrivals=arrivals, reach=reaches.get(task.path)), source, found)
+        reach = reaches.get(task.path)
+        summary = arrived(earlier.summary, source, arrivals, reach) if earlier.summary is not None else None
+        done = _judged(task, summary or summarise(source, arrivals=arrivals, reach=reach), source, found)
         done.state = (_changed(info), info.st_size, digest(data))
         return done
     except Unreadable as fault:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from gelu_lint.cli import main
-from gelu_lint.engine import judge, summarise
-from gelu_lint.model import Project
+from gelu_lint.engine import arrived, judge, summarise
+from gelu_lint.model import Arrival, Context, Project, Span
 from gelu_lint.source import decode
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
@@ -567,6 +568,35 @@ def test_what_other_files_do_not_reach(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert check(tmp_path, files, capsys, "--no-cache", ".") == []
+
+
+LED = {
+    f"{name}: {path}": text
+    for name, files in {**PROJECTS, **APART}.items()
+    for path, text in files.items()
+    if "gelu(" in text.lower()
+}
+LED |= {
+    "a formula": HEAD + "def gelu(x):\n    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))\n",
+    "its own context": HEAD + f"def f(x):\n{WITH}return F.gelu(x, approximate='none')\n",
+    "its own way out": HEAD + "def f(x):\n    with torch.autocast('cuda', enabled=False):\n"
+    "        return F.gelu(x, approximate='none')\n",
+    "a class": HEAD + MLP,
+}
+
+
+@pytest.mark.parametrize("text", LED.values(), ids=LED)
+def test_what_a_context_leads_to_is_told_without_another_parse(text: str) -> None:
+    source = decode("net.py", text.encode())
+    names = re.findall(r"^(?:def|class) (\w+)", text, re.MULTILINE)
+    context = Context("half", "train.py", "m.half()", Span(3, 0, 3, 8), "", (3, 3), leads=("net.Mlp",))
+    led = (Arrival(context, tuple(sorted(names))), Arrival(context._replace(kind="cuda_autocast"), (*names[:1],)))
+    alone = summarise(source)
+    told = arrived(alone, source, led)
+    assert told is None or told == summarise(source, arrivals=led)
+    assert arrived(alone, source, ()) == alone
+    own = "half" in text or "autocast" in text or "float16" in text or "fp16" in text or "16-" in text
+    assert own or "0.044715" in text or told is not None  # else it is of no use
 
 
 def test_only_a_run_over_the_project_sees_other_files(

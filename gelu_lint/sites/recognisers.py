@@ -123,8 +123,7 @@ class Recognisers:
     def _contexts(self, draft: Draft, reach: Reach, arrivals: Sequence[Arrival]) -> tuple[Context, ...]:
         """What makes code of a file run in fp16: what stands in it, and what leads into it."""
         self._halves.shield(draft, reach)
-        foreign = [(arrival.context, reach.entered(arrival.names)) for arrival in arrivals]
-        led = [context._replace(rows=found.rows, made=found.made, leads=()) for context, found in foreign]
+        led = reach.led(arrivals)
         return (*self._halves.contexts(draft, reach), *led)
 
 
