@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 
 from gelu_lint.screen import place
 
@@ -86,7 +85,7 @@ class _Rows:
         )
         self.name = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
         self.word = re.compile(rb"\w+")
-        self.asked = re.compile(rb"\bisinstance\((?:[^()\n]|\([^()\n]*\))*\)")
+        self.asked = re.compile(rb"isinstance\((?:[^()\n]|\([^()\n]*\))*\)")
         # What says that something does not run in fp16: only what else does makes it matter.
         off = rb"(?:\benabled\s*=\s*False|\bdtype\s*=\s*torch\.bfloat16\s*(?=[,)])|\btorch\.float(?:32)?\s*(?=[,)]))"
         self.off = re.compile(rb"\w*autocast\(%b%b%b(?:\)|$)" % (inside, off, inside))
@@ -163,11 +162,12 @@ def imports(data: bytes) -> tuple[str, ...]:
 
 def used(data: bytes) -> tuple[str, ...]:
     """Those of them with which it does more than ask whether something is one of them."""
-    found = [*_imported(data)]
-    rest = _rows().asked.sub(b"", data)
-    counts = Counter(_rows().word.findall(rest)) if found else {}
-    own = Counter(name for _, name in found)
-    return tuple(sorted({full for full, name in found if not name.isidentifier() or counts[name.encode()] > own[name]}))
+    found, rows = [*_imported(data)], _rows()
+    asked = {word for question in rows.asked.findall(data) for word in rows.word.findall(question)}
+    names = [name for _, name in found if name.encode() in asked]
+    rest = rows.asked.sub(b"", data) if names else b""
+    idle = {name for name in names if rest.count(name.encode()) == names.count(name)}
+    return tuple(sorted({full for full, name in found if name not in idle}))
 
 
 def _imported(data: bytes) -> Iterator[tuple[str, str]]:

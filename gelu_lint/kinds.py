@@ -35,6 +35,8 @@ _NO_CONFIG = (
 _OPERATORS = (b"Gelu", b"Erf", b"Tanh", b"Sigmoid", b"Exp")
 #: GELU as a word of a name or value: translations are full of others, such as the Dutch for luck and sound.
 _GELU = re.compile(rb"gelu(?![a-z])")
+#: The activation of a model, not those that training keeps or computes anew.
+_ACTIVATION = re.compile(rb"activation(?!_(?:checkpoint|offload))")
 #: Words without one of which a README says nothing of an activation: their names, and what goes with them.
 _SPOKEN = re.compile(
     rb"gelu|geglu|gaussian error|activation|linearit|(?:relu|silu|swish|mish|elu|glu)(?![a-z])|%b" % "激活".encode()
@@ -89,6 +91,6 @@ def speaks(data: bytes) -> bool:
 
 def _is_config(lowered: bytes) -> bool:
     """Whether settings name a GELU, or a model whose family may want one."""
-    if b"hidden_act" in lowered or (b"model_type" in lowered and b"activation" in lowered):
+    if b"hidden_act" in lowered or (b"model_type" in lowered and _ACTIVATION.search(lowered) is not None):
         return True
     return b"gelu" in lowered and _GELU.search(lowered) is not None
