@@ -11,7 +11,7 @@ from keyword import kwlist, softkwlist
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 #: Lower-case words without which no rule can speak: the names, and the constants that only a GELU has. ``in`` on
 #: lowered bytes beats any regex alternation.
@@ -35,7 +35,8 @@ _COMMON = (
 _MOST = 300  # needles of one file that are looked at one by one
 _NEAR = 300  # bytes before a needle that show what it is part of
 _FAR = 3_000  # bytes before a setting that show which call it is an argument of
-_BESIDE = (b"fp16", b"float16", b"precision", b"'model_type'", b'"model_type"')
+_BESIDE = (b"fp16", b"float16", b"precision")
+_FAMILY = (b"'model_type'", b'"model_type"')
 _WIDE = 100  # bytes before a bracket that show what is called
 
 
@@ -64,6 +65,7 @@ class _Rows:
         self.asks = re.compile(rb"(?:act\w*|\bget)[\[(]$|nonlinearity\w*[\"']?\s*[=:]\s*$")
         self.configures = re.compile(rb"(?<!\w)(\w*config|from_pretrained|for_model|dict)\s*$")
         self.bracket = re.compile(rb"[()\[\]{}]")
+        self.family = re.compile(rb"[()\[\]{}]|%b" % b"|".join(_FAMILY))
         # The name of something else, as layer_name="FastGELU" is; by name="gelu" may go what a call makes.
         self.named = re.compile(rb"""(?: ^ | [\s(,{]) (\w+_(?:name|id)) \s* = \s* $""", re.VERBOSE)
         # A decorator that is not closed yet, or a call that registers: there any string may be a name.
@@ -249,8 +251,32 @@ def _sets(rows: _Rows, data: bytes, lowered: bytes, at: int, said: bytes, above:
     if said != b"gelu" and key.endswith("activation") and _layered(lowered):
         return True
     for holder in _holders(rows, lowered, at):
-        if _beside(lowered) if holder in (b"{", b"dict") else b"transformers" in lowered:
+        if holder not in (b"{", b"dict"):
+            if b"transformers" in lowered:
+                return True
+        elif _beside(lowered) or _of_family(rows, lowered, at):
             return True
+    return False
+
+
+def _of_family(rows: _Rows, lowered: bytes, at: int) -> bool:
+    """Whether braces around an offset hold a key that says of which family a model is, and no deeper ones."""
+    if not any(key in lowered for key in _FAMILY):
+        return False
+    before = [found[0] for found in rows.family.finditer(lowered, max(0, at - _FAR), at)]
+    behind = [found[0] for found in rows.family.finditer(lowered, at, at + _FAR)]
+    return _is_direct(reversed(before), b")]}") or _is_direct(behind, b"([{")
+
+
+def _is_direct(tokens: Iterable[bytes], opening: bytes) -> bool:
+    """Whether one of these, on the way out, is such a key, past what brackets hold that open on that way."""
+    depth = 0
+    for token in tokens:
+        if token in _FAMILY:
+            if not depth:
+                return True
+        else:
+            depth = depth + 1 if token in opening else max(depth - 1, 0)
     return False
 
 

@@ -130,6 +130,7 @@ _TESTED = re.compile(r"\bif \w[\w.]* in \w+\b|[\"'] (?:==|in)|\w(?:==|!=)[\"']")
 _BINDS_TABLE = re.compile(r"[ \t]*(?:self\.)?(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\{|\w*[dD]ict\()")
 _IN = re.compile(r"\bin $")
 _HANDLED = 200  # characters from a look-up that is tried to what is done if it fails
+_LEAVES = re.compile(r"(?:^|[;:])[ \t]*(?:return|raise)\b")
 _IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
 _WARNS = re.compile(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
 _GETS = re.compile(r"(\w+)(\.get\(|\[)")
@@ -525,9 +526,9 @@ class Selection:
             )
             here = beside.index(at) if at in beside else -1
             first = last = here
-            while first > 0 and _in_chain(lines, beside[first - 1]):
+            while first > 0 and _in_chain(lines, beside[first - 1]) and _goes_on(lines, beside, first - 1):
                 first -= 1
-            while last + 1 < len(beside) and _in_chain(lines, beside[last]):
+            while last + 1 < len(beside) and _in_chain(lines, beside[last]) and _goes_on(lines, beside, last):
                 last += 1
             chain = [beside[k] for k in range(first, last + 1)] if here >= 0 else []
             if len(chain) > 1 and any(_asks_name(lines, j) for j in chain):
@@ -1197,6 +1198,15 @@ def _asks_name(lines: Lines, i: int) -> bool:
 def _in_chain(lines: Lines, i: int) -> bool:
     """Whether a line is an arm of a choice, or a warning between one and what is taken else."""
     return lines.logical[i].word in _IN_CHAIN or _WARNS.match(lines.text(i)) is not None
+
+
+def _goes_on(lines: Lines, beside: Sequence[int], k: int) -> bool:
+    """Whether what follows a line in its block is an arm of the same statement, or what is done where none is taken."""
+    i, after = beside[k], beside[k + 1]
+    if lines.logical[i].word not in ("if", "elif") or lines.logical[after].word in ("elif", "else"):
+        return True
+    direct = [j for j in lines.below(i) if lines.parents[j] == i]
+    return _LEAVES.search(lines.text(direct[-1] if direct else i)) is not None
 
 
 def _is_def(cut: Cut, i: int) -> bool:

@@ -326,6 +326,17 @@ CASES = {
     "torch's transformer, then one of its own": "from torch.nn import Transformer\n\n"
     "x = Transformer(64, 8, activation=nn.GELU('tanh'), batch_first=True)\n\n\n"
     "class Transformer(nn.Module):\n    def f(self):\n        log(self)\n",
+    "tests that leave": "def get(name):\n    if name == 'relu':\n        log(1)\n        return nn.ReLU()\n"
+    "    if name == 'tanh': raise log(2)\n    log(3)\n    if name == 'gelu':\n        log(4)\n"
+    "        return nn.GELU()\n"
+    "    if name == 'silu': log(5); return nn.SiLU()\n    warnings.warn(name)\n    return nn.Identity()\n",
+    "tests that go on": "def get(name):\n    if name == 'relu':\n        log(1)\n        act = nn.ReLU()\n"
+    "    if name == 'gelu':\n        log(2)\n        act = nn.GELU()\n    if name == 'elu':\n        log(3)\n"
+    "        if log(4):\n            return nn.ELU()\n    act = nn.SiLU()\n    return act\n",
+    "a test that goes on, with others": "def get(name):\n    if name == 'relu':\n        act = nn.ReLU()\n"
+    "    elif name == 'x':\n        return log(1)\n    if name == 'gelu':\n        return nn.GELU()\n"
+    "    elif name == 'tanh':\n        return log(2)\n"
+    "    else:\n        return nn.Identity()\n    return log(3)\n",
     "quotes elsewhere": "A = ['a', 'b', 'c']\nB = f('a')\n\n\ndef f(x):\n    return F.gelu(x)\n",
 }
 
