@@ -120,7 +120,9 @@ _BY_NAME = re.compile(
 )
 #: What such a test says if it may be for an activation.
 _OF_ACTIVATION = re.compile(
-    r"act|nonlin|elu|silu|swish|mish|glu|tanh|sigm|approx|erf|getattr|name|func|\bfn|(?<![\"'\s])\s+in\s+\w+\s*:", re.I
+    r"act|nonlin|elu|silu|swish|mish|glu|tanh|sigm|approx|erf|getattr|(?<!__)name|func|\bfn(?![a-z])"
+    r"|(?<![\"'\s])\s+in\s+\w+\s*:",
+    re.I,
 )
 #: One of these stands in each statement with a test for a name, or with a look-up that is tried.
 _TESTING = ("== '", '== "', "=='", '=="', "in ('", 'in ("', "in ['", 'in ["', "in {", "startswith(", "except", "case ")
