@@ -184,6 +184,7 @@ class Selection:
         self._followed: set[tuple[int, int, str, int]] = set()
         self._told_of: dict[tuple[int, int, str], int] = {}  # how often lines that bind a name were asked about it
         self._products: dict[tuple[int, int, str], bool] = {}  # whether a name of a scope holds a product
+        self._tabled: set[tuple[int, str, bool]] = set()  # tables that were looked for, see _tables
         self._wanted: dict[str, int] = {}
         self._aliases: set[tuple[int, int, str]] = set()
         self._given: set[str] = set()  # the names among them
@@ -569,9 +570,13 @@ class Selection:
         text = lines.text(i)
         found = _GETS.findall(text) if ".get(" in text or "[" in text else ()
         for name in [name for name, how in found if how != "[" or "act" in name.lower() or name.isupper()]:
+            outside = lines.scopes[i] >= 0
+            if (id(cut), name, outside) in self._tabled:
+                continue
+            self._tabled.add((id(cut), name, outside))
             for j in lines.bindings[0].get(name, ()):
                 self._keep(cut, j, LIGHT)
-            for at in self._all(name) if lines.scopes[i] >= 0 else ():
+            for at in self._all(name) if outside else ():
                 place = self._place(at)
                 if place is not None and (targets(place[0].lines.text(place[1])) or ((), ()))[0] == {name}:
                     self._keep(*place, LIGHT)
