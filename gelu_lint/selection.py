@@ -24,6 +24,7 @@ from gelu_lint.cut import (
     Piece,
     lines_left,
     marker,
+    stands,
     worth_following,
 )
 from gelu_lint.facts import devices
@@ -111,6 +112,12 @@ _DRAWS = re.compile(
     r"(?<!init\.)\b(?:rand(?!\((?:\[\]|1)\))|rand_like|bernoulli_?|uniform_?|random_uniform|stateless_uniform|random_sample|random|binomial|"
     r"Bernoulli)\("
 )
+#: What tosses coins; of other draws a threshold makes a mask.
+_TOSSES = re.compile(r"[bB]ernoulli|binomial")
+_THRESHOLD = re.compile(r"(?<!-)>|<|floor|round|trunc|ernoulli|binomial|greater|less|\b[gl][te]_?\(")
+#: What stands before a draw that fills a tensor in place and does no more, or that is the test of a condition.
+_ASIDE = re.compile(r"\s*[\w.]+\.|[\s\S]*\bif (?:not )?(?:\w+\.)*")
+_CALL = re.compile(r"\s*\(")
 _OPTION = re.compile(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
 #: A test that may be for part of a name.
 _BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|split|partition|fnmatch\w*)\(")
@@ -136,6 +143,8 @@ _LEAVES = re.compile(r"(?:^|[;:])[ \t]*(?:return|raise)\b")
 _IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
 _WARNS = re.compile(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
 _GETS = re.compile(r"(\w+)(\.get\(|\[)")
+#: What a model that is bound to a name may be moved or cast by.
+_MOVES = re.compile(r"\.(?:cuda|cpu|to|eval|train|requires_grad_|half|to_empty)\(")
 _IN_ARM = ("if", "elif", "else", "try", "except", "case")
 _TESTS = ("if", "elif", "match", "case", "while")
 _TERNARY = re.compile(r"\bif\b")
@@ -330,14 +339,15 @@ class Selection:
         """Keep all of the functions that draw something and have a GELU, and what calls them."""
         drawing: dict[tuple[int, int], tuple[Cut, list[int]]] = {}
         helpers = {p for p, part in enumerate(self._parts) if part.kind == "def"}
-        for at in [found.start() for found in self._draws_in(sorted(helpers.union(self._cuts)))]:
+        for found in [*self._draws_in(sorted(helpers.union(self._cuts)))]:
+            at = found.start()
             place = self._place(at)
-            if place is None:
+            if place is None or self._draws_aside(*place, found):
                 continue
             cut, i = place
             p = bisect_right(self._starts, at) - 1
             function = next((s for s in cut.lines.enclosing(i, classes=False) if s >= 0 and _is_def(cut, s)), -1)
-            if function >= 0:
+            if function >= 0 and (_TOSSES.match(found[0]) or _THRESHOLD.search(self._rows_of(cut, function))):
                 owner = next(cut.lines.enclosing(function, classes=True), -1)
                 drawing.setdefault((p, owner), (cut, []))[1].append(function)
         for (_, owner), (cut, functions) in drawing.items():
@@ -351,6 +361,20 @@ class Selection:
                 if marked:
                     self._whole(cut, i, FULL)
         self._drain()
+
+    def _draws_aside(self, cut: Cut, i: int, found: re.Match[str]) -> bool:
+        """Whether what is drawn in a line is no factor of anything: it is tested, or fills a tensor in place."""
+        lines = cut.lines
+        if lines.logical[i].word in _TESTS and lines.is_header(i):
+            return ":=" not in lines.text(i)
+        if _ASIDE.fullmatch(self._text, self._start(cut, i), found.start()) is not None:
+            return True
+        bound = targets(lines.text(i))
+        if bound is None or bound[1] or len(bound[0]) != 1 or lines.scopes[i] < 0:
+            return False
+        below = lines.below(lines.scopes[i])
+        used = [j for j in lines.mentions(*bound[0]) if j != i and j in below]
+        return all(lines.logical[j].word in _TESTS and lines.is_header(j) for j in used)
 
     def _draws_in(self, wanted: Sequence[int]) -> Iterator[re.Match[str]]:
         """What draws something in some statements, those that follow each other searched as one."""
@@ -370,8 +394,8 @@ class Selection:
         lines = cut.lines
         below = lines.below(owner)
         methods = [j for j in below if _is_def(cut, j)]
-        held = {name for j in below if cut.kept.get(j, -1) >= LIGHT for name in (targets(lines.text(j)) or ((), ()))[1]}
-        said = {j: {name for k in (j, *lines.below(j)) for name in members(lines.text(k))} for j in methods}
+        held = self._held(cut, owner)
+        said = {j: self._said(cut, j) for j in methods}
         wanted = {j for j in methods if self._marked(cut, j) or said[j] & held}
         drawn = {lines.defines(j) for j in functions}
         kept = {j for j in methods if j in wanted and (j in functions or said[j] & drawn)}
@@ -385,6 +409,23 @@ class Selection:
     def _marked(self, cut: Cut, header: int) -> bool:
         """Whether a line of a function is kept for its own sake."""
         return any(cut.kept.get(j, -1) >= LIGHT for j in (header, *cut.lines.below(header)))
+
+    def _has_gelu(self, cut: Cut, function: int) -> bool:
+        """Whether a function has a GELU, or mentions what a class around it holds one by."""
+        if self._marked(cut, function):
+            return True
+        owner = next(cut.lines.enclosing(function, classes=True), -1)
+        return owner >= 0 and not self._held(cut, owner).isdisjoint(self._said(cut, function))
+
+    def _held(self, cut: Cut, owner: int) -> set[str]:
+        """The attributes that a class binds in lines that are kept for their own sake."""
+        lines = cut.lines
+        kept = (j for j in lines.below(owner) if cut.kept.get(j, -1) >= LIGHT)
+        return {name for j in kept for name in (targets(lines.text(j)) or ((), ()))[1]}
+
+    def _said(self, cut: Cut, function: int) -> set[str]:
+        """The attributes that a function mentions."""
+        return {name for k in (function, *cut.lines.below(function)) for name in members(cut.lines.text(k))}
 
     def _compared(self) -> None:
         """Keep all of the functions that compare a GELU up to a tolerance, and of tests that take its gradient."""
@@ -408,16 +449,16 @@ class Selection:
         self._drain()
 
     def _callers(self, name: str, marked: bool) -> bool:
-        """Keep all of the functions that mention a name, if it has a GELU or they have; whether any has."""
+        """Keep all of the functions that mention a name, if it has a GELU, or call it if they have; whether any has."""
         found = False
         for at in self._all(name):
-            place = self._place(at)
+            called = self._text[at - 1 : at] != "." and _CALL.match(self._text, at + len(name)) is not None
+            place = self._place(at) if marked or called else None
             if place is None:
                 continue
             cut, i = place
             around = next((s for s in cut.lines.enclosing(i, classes=False) if s >= 0 and _is_def(cut, s)), -1)
-            owner = next(cut.lines.enclosing(i, classes=True), around)
-            own = around >= 0 and not cut.lines.defines(i) and self._marked(cut, owner)
+            own = around >= 0 and called and not cut.lines.defines(i) and self._has_gelu(cut, around)
             found = found or own
             if around >= 0 and (marked or own):
                 self._whole(cut, around, FULL if own else LIGHT)
@@ -746,14 +787,14 @@ class Selection:
                 here = [j for j in binding if scope >= 0 and lines.scopes[j] == scope]
                 if any(devices.ASKS.search(lines.text(j)) for j in here):
                     for j in here:
-                        self._bound(cut, j, name, FULL)
+                        self._bound(cut, j, name, LIGHT)
                 if here:
                     break
             else:
                 parts = [self._parts[p] for p in self.statements.binders.get(name, ())]
                 simple = [self._text[part.start : part.end] for part in parts if part.kind in ("simple", "compound")]
                 if any(devices.ASKS.search(text) for text in simple):
-                    self._want(name, FULL)
+                    self._want(name, LIGHT)
 
     def _makers(self, name: str, header: str) -> None:
         """Keep calls of a class with a GELU by default where an activation is taken and never mentioned again."""
@@ -1067,7 +1108,8 @@ class Selection:
         elif i in lines.steps and level < FULL:
             pass
         elif level == NEAR:
-            self._keep(cut, i, LIGHT)
+            text = lines.text(i)
+            self._keep(cut, i, LIGHT if _MOVES.search(text) or stands(text, lines.logical[i].word) else HEADER)
         elif i in lines.loose or worth_following(lines, i, level):
             self._keep(cut, i, min(level, FULL))
         else:
