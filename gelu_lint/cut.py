@@ -19,9 +19,8 @@ _TABLE = re.compile(r"\s*\w+\s*(?::[^=]*)?=\s*[\[{]")
 # What is bound to a call or an index is nothing that a fact can rest on, getattr and imports aside.
 OPAQUE = re.compile(r"[\w)\]]\s*[(\[]|[{\[]")
 TRANSPARENT = re.compile(r"getattr|import")
-#: Values that choose a flavour; and what may do so by what the code runs on: of such a line all counts.
+#: Values that choose a flavour.
 VALUES = re.compile(r"[\"'](?:none|tanh)[\"']")
-PICKS = re.compile(rf"{VALUES.pattern}|{devices.ASKS.pattern}", re.IGNORECASE)
 
 
 HEADER, LIGHT, NEAR, FULL, SEED = range(5)
@@ -127,17 +126,22 @@ def is_parameter(header: str, name: str) -> bool:
 
 def worth_following(lines: Lines, i: int, level: int) -> bool:
     """Whether what a line binds matters at a level: a long table or list is no formula, and stands for nothing."""
-    if level < FULL:
-        return stands(lines.text(i), lines.logical[i].word)
-    line = lines.logical[i]
-    return line.end_row - line.row < _LONG or _TABLE.match(lines.text(i)) is None
+    line, text = lines.logical[i], lines.text(i)
+    short = line.end_row - line.row < _LONG or _TABLE.match(text) is None
+    return stands(text, line.word, short) if level < FULL else short
 
 
-def stands(text: str, word: str) -> bool:
-    """Whether what a line binds stands for something that has a name, or is a literal."""
+def stands(text: str, word: str, short: bool = True) -> bool:
+    """Whether what a line binds stands for something that has a name, or is a literal; in a ``short`` line also what
+    asks for a device."""
     if word in ("import", "from"):
         return True
     plain = code(text)
     return word not in ("for", "with", "async", "del", "def", "class") and (
-        OPAQUE.search(plain) is None or TRANSPARENT.search(plain) is not None or PICKS.search(text) is not None
+        OPAQUE.search(plain) is None or TRANSPARENT.search(plain) is not None or _picks(text, short)
     )
+
+
+def _picks(text: str, short: bool) -> bool:
+    """Whether a line may choose a flavour, perhaps by what the code runs on: of such a line all counts."""
+    return VALUES.search(text.lower()) is not None or (short and devices.may_ask(text))

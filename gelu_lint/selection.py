@@ -119,6 +119,7 @@ _THRESHOLD = re.compile(r"(?<!-)>|<|floor|round|trunc|ernoulli|binomial|greater|
 _ASIDE = re.compile(r"\s*[\w.]+\.|[\s\S]*\bif (?:not )?(?:\w+\.)*")
 _CALL = re.compile(r"\s*\(")
 _OPTION = re.compile(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
+_NEAR_BY = 80  # characters before a string that an option stands in
 #: A test that may be for part of a name.
 _BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|split|partition|fnmatch\w*)\(")
 #: Tests for the name of something, and look-ups with a default.
@@ -142,6 +143,7 @@ _HANDLED = 200  # characters from a look-up that is tried to what is done if it 
 _LEAVES = re.compile(r"(?:^|[;:])[ \t]*(?:return|raise)\b")
 _IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
 _WARNS = re.compile(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
+_BOUND = re.compile(r"[\s)\\]*(?::[^=]*)?=(?!=)")
 _GETS = re.compile(r"(\w+)(\.get\(|\[)")
 #: What a model that is bound to a name may be moved or cast by.
 _MOVES = re.compile(r"\.(?:cuda|cpu|to|eval|train|requires_grad_|half|to_empty)\(")
@@ -172,7 +174,7 @@ _GATING = ("up", "val", "wi", "w_", "w0", "w1", "w2", "w3", "_g")
 _SWITCH = re.compile(
     r"fus|fast|slow|jit|script|trac|compil|optimi|kernel|native|built|triton|xformers|apex|eager|efficient|flash|onnx|"
     r"export|train|grad|determin|version|attr|HAS|HAVE|SUPPORT|_[GL][ET]|deploy|inference|vectori|inductor|extension|"
-    rf"liger|signature|dir\(|{devices.ASKS.pattern}",
+    r"liger|signature|dir\(",
     re.IGNORECASE,
 )
 #: What puts names into the tables of transformers, or asks them for one: see sites/settings.py.
@@ -340,12 +342,11 @@ class Selection:
         drawing: dict[tuple[int, int], tuple[Cut, list[int]]] = {}
         helpers = {p for p, part in enumerate(self._parts) if part.kind == "def"}
         for found in [*self._draws_in(sorted(helpers.union(self._cuts)))]:
-            at = found.start()
-            place = self._place(at)
+            p = bisect_right(self._starts, found.start()) - 1
+            place = self._place(found.start()) if self._is_kept(p) or self._serves(p) else None
             if place is None or self._draws_aside(*place, found):
                 continue
             cut, i = place
-            p = bisect_right(self._starts, at) - 1
             function = next((s for s in cut.lines.enclosing(i, classes=False) if s >= 0 and _is_def(cut, s)), -1)
             if function >= 0 and (_TOSSES.match(found[0]) or _THRESHOLD.search(self._rows_of(cut, function))):
                 owner = next(cut.lines.enclosing(function, classes=True), -1)
@@ -361,6 +362,20 @@ class Selection:
                 if marked:
                     self._whole(cut, i, FULL)
         self._drain()
+
+    def _is_kept(self, p: int) -> bool:
+        """Whether anything of a statement is kept."""
+        return p in self._cuts and bool(self._cuts[p].kept)
+
+    def _serves(self, p: int) -> bool:
+        """Whether a statement is a function that one with a GELU calls."""
+        name = defined(self._text[self._parts[p].start : self._parts[p].end])
+        called = (at for at in self._all(name) if self._calls(at, name))
+        return any(self._is_kept(bisect_right(self._starts, at) - 1) for at in called)
+
+    def _calls(self, at: int, name: str) -> bool:
+        """Whether a name is called where it stands, and not as an attribute."""
+        return self._text[at - 1 : at] != "." and _CALL.match(self._text, at + len(name)) is not None
 
     def _draws_aside(self, cut: Cut, i: int, found: re.Match[str]) -> bool:
         """Whether what is drawn in a line is no factor of anything: it is tested, or fills a tensor in place."""
@@ -452,8 +467,9 @@ class Selection:
         """Keep all of the functions that mention a name, if it has a GELU, or call it if they have; whether any has."""
         found = False
         for at in self._all(name):
-            called = self._text[at - 1 : at] != "." and _CALL.match(self._text, at + len(name)) is not None
-            place = self._place(at) if marked or called else None
+            called = self._calls(at, name)
+            kept = called and self._is_kept(bisect_right(self._starts, at) - 1)
+            place = self._place(at) if marked or kept else None
             if place is None:
                 continue
             cut, i = place
@@ -535,7 +551,7 @@ class Selection:
             self._whole(cut, i)
         else:
             light = bool(word) or (not quiet and not _OPERATES.search(code(text)) and _used(code(text), name))
-            light = light or (bool(quiet) and _OPTION.search(text[:inside]) is not None)
+            light = light or (bool(quiet) and _OPTION.search(text, max(0, inside - _NEAR_BY), inside) is not None)
             full = word == _EXPORTS or _KEEPS.match(word) or _DECODES.match(word) or (light and _REPLACED.search(text))
             self._keep(cut, i, FULL if full else LIGHT if light else SEED)
             if light and "__init__(" in text:  # what a base is given counts where its methods run
@@ -618,7 +634,7 @@ class Selection:
             for j in lines.bindings[0].get(name, ()):
                 self._keep(cut, j, LIGHT)
             for at in self._all(name) if outside else ():
-                place = self._place(at)
+                place = self._place(at) if _BOUND.match(self._text, at + len(name)) else None
                 if place is not None and (targets(place[0].lines.text(place[1])) or ((), ()))[0] == {name}:
                     self._keep(*place, LIGHT)
 
@@ -695,7 +711,11 @@ class Selection:
         start = self._text.rfind("\n", 0, at) + 1
         row = self._text[start : self._text.find("\n", at)]
         indent = len(row) - len(row.lstrip())
-        if _TERNARY.search(row) or row.lstrip().startswith(("return", "else", "try", "except", "case", ")", "]", "}")):
+        if (
+            not indent
+            or _TERNARY.search(row)
+            or row.lstrip().startswith(("return", "else", "try", "except", "case", ")", "]", "}"))
+        ):
             return True
         while start > 0:
             end, start = start - 1, self._text.rfind("\n", 0, start - 1) + 1
@@ -710,16 +730,16 @@ class Selection:
         lines = cut.lines
         text, around = lines.text(i), lines.parents[i]
         if lines.logical[i].word in _IN_ARM or _TERNARY.search(text):
-            return _SWITCH.search(text) is not None
+            return _switches(text)
         if around >= 0 and lines.logical[around].word in _IN_ARM:
             return any(
-                lines.logical[j].word in ("try", "except") or _SWITCH.search(lines.text(j))
+                lines.logical[j].word in ("try", "except") or _switches(lines.text(j))
                 for j in (around, *lines.group(around))
             )
         if lines.logical[i].word != "return":
             return False
         beside = (j for j in range(max(around, 0), i) if lines.parents[j] == around)
-        return any(lines.logical[j].word in _IN_ARM and _SWITCH.search(lines.text(j)) for j in beside)
+        return any(lines.logical[j].word in _IN_ARM and _switches(lines.text(j)) for j in beside)
 
     def _called(self, cut: Cut, name: str, rows: Sequence[int], dot: str) -> None:
         """Keep the lines among ``rows`` that call a GELU by a name with a product."""
@@ -785,7 +805,7 @@ class Selection:
             binding = lines.bindings[0].get(name, ())
             for scope in lines.enclosing(i, classes=False):
                 here = [j for j in binding if scope >= 0 and lines.scopes[j] == scope]
-                if any(devices.ASKS.search(lines.text(j)) for j in here):
+                if any(devices.may_ask(lines.text(j)) for j in here):
                     for j in here:
                         self._bound(cut, j, name, LIGHT)
                 if here:
@@ -793,7 +813,7 @@ class Selection:
             else:
                 parts = [self._parts[p] for p in self.statements.binders.get(name, ())]
                 simple = [self._text[part.start : part.end] for part in parts if part.kind in ("simple", "compound")]
-                if any(devices.ASKS.search(text) for text in simple):
+                if any(devices.may_ask(text) for text in simple):
                     self._want(name, LIGHT)
 
     def _makers(self, name: str, header: str) -> None:
@@ -969,7 +989,7 @@ class Selection:
     def _all(self, name: str) -> Sequence[int]:
         """Where a name stands in the text."""
         if len(self._given) < _FEW:
-            return spots(self._text, name)
+            return spots(self._text, name) if name else ()
         if self._words is None:
             self._words = {}
             for found in re.finditer(r"\w+", self._text):
@@ -1231,6 +1251,11 @@ def _given(text: str, formula: bool, hands: bool, made: bool) -> set[str]:
     clear = OPAQUE.search(value) is None or TRANSPARENT.search(value) is not None or len(bound[0]) > 1
     clear = clear or formula or (hands and _HANDS.match(value) is not None)
     return bound[0] if clear or (made and _MADE.fullmatch(value.strip())) else set()
+
+
+def _switches(text: str) -> bool:
+    """Whether a test may be one between ways to compute the same thing."""
+    return _SWITCH.search(text) is not None or devices.may_ask(text)
 
 
 def _looks_up(text: str) -> bool:
