@@ -8,7 +8,6 @@ rules of a layer to judge, it does not apply.
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from gelu_lint.kinds import CONFIGS, kind_of
 from gelu_lint.model import SEVERITIES, Entry, FileSummary, Finding, Span
 from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import OTHERS
+from gelu_lint.patterns import lazy
 from gelu_lint.registry import all_rules
 from gelu_lint.reports.json import place
 from gelu_lint.reports.text import plural, printable
@@ -55,7 +55,7 @@ _TRIAL = "gelu_gradient_flow"
 _IMPLICIT = ("GEL001", "GEL005")
 #: The rule whose fix writes text for people: `checklist --fix` applies it, although it is no local one.
 PROSE = "GEL501"
-_STOP = re.compile(r": |; | \(|, which |, so ")
+_STOP = lazy(r": |; | \(|, which |, so ")
 _SHORT, _LONG = 20, 110  # characters of a message that are shown
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from gelu_lint.patterns import lazy
+
 #: Flavours that a plain "GELU" may be.
 PLAIN = frozenset(("erf", "tanh"))
 _GELU = ("gelu", "gelus", "geglu")
@@ -116,13 +118,13 @@ _CHAINS = frozenset(
         "then",
     )
 )
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_COMPOUND = re.compile(
+_WORD = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_COMPOUND = lazy(
     r"(quick|new|fast|approx|tanh|erf|exact|bias|fused|my|custom|torch|x)?(gelu|geglu)"
     r"(new|fast|approx|approximate|tanh|erf|exact|quick|accurate|fn|op|impl|activation|layer|act|grad|backward|bwd)?"
 )
-_LONG = re.compile(r"gaussian_?error_?linear_?units?", re.IGNORECASE)
-_IN_PLACE = re.compile(r"_?in_?place_?", re.IGNORECASE)
+_LONG = lazy(r"gaussian_?error_?linear_?units?", re.IGNORECASE)
+_IN_PLACE = lazy(r"_?in_?place_?", re.IGNORECASE)
 #: What may stand before GELU in a docstring that says what the code is.
 LEAD = frozenset(
     (
@@ -134,16 +136,16 @@ LEAD = frozenset(
         *("smooth", "fused", "bias", "module", "layer", "forward", "pass", "gelu", "gaussian", "simple", "custom"),
     )
 )
-_DOC = re.compile(r"\bGELU\b|\bGeLU\b|\bgelu\b|gaussian error linear", re.IGNORECASE)
+_DOC = lazy(r"\bGELU\b|\bGeLU\b|\bgelu\b|gaussian error linear", re.IGNORECASE)
 #: Words in a docstring that turn what it says of GELU into a comparison.
-_HEDGES = re.compile(
+_HEDGES = lazy(
     r"silu|swish|relu|\belu\b|mish|\blike\b|similar|instead|unlike|differ|\bthan\b|replac|\bnot\b|rather|alternativ|"
     r"compar|variant|swiglu|softplus|derivative|gradient|backward|\bor\b|inspired|versus|\bvs\b|slightly|originally",
     re.IGNORECASE,
 )
-_TANH_TEXT = re.compile(r"\btanh\b", re.IGNORECASE)
-_ERF_TEXT = re.compile(r"\berfc?\s*\(|\berf\b|\bexact\b|normcdf|norm\.cdf", re.IGNORECASE)
-_LOOSE = re.compile(r"approx|sigmoid|σ|1\.702|fast|quick|estimat", re.IGNORECASE)
+_TANH_TEXT = lazy(r"\btanh\b", re.IGNORECASE)
+_ERF_TEXT = lazy(r"\berfc?\s*\(|\berf\b|\bexact\b|normcdf|norm\.cdf", re.IGNORECASE)
+_LOOSE = lazy(r"approx|sigmoid|σ|1\.702|fast|quick|estimat", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
@@ -211,7 +213,7 @@ def specific(name: str) -> bool:
     return bool(claim(name)) and claim(name) != PLAIN
 
 
-_WAY = re.compile(
+_WAY = lazy(
     r"fast|slow|fus|exact|plain|jit|script|compil|optim|kernel|native|built|triton|eager|(?<![a-z])act|Act|erf|tanh|"
     r"approx|sigm|quick|smooth|simple|default|torch|standard|safe|train|eval|infer|cuda|cpu|gpu|precise|accurate|impl|"
     r"(?<![a-z])(?:old|new|py|fallback|legacy|orig)(?![a-z])"
@@ -250,14 +252,14 @@ def claim_of_text(text: str) -> frozenset[str]:
     return PLAIN
 
 
-_TANH_FORMULA = re.compile(r"\btanh\b.{0,90}0?\.0447", re.DOTALL | re.IGNORECASE)
-_TANH_WORDS = re.compile(
+_TANH_FORMULA = lazy(r"\btanh\b.{0,90}0?\.0447", re.DOTALL | re.IGNORECASE)
+_TANH_WORDS = lazy(
     r"\btanh (form|approx\w*|gelu|version|variant)|approx\w* (by|with|using|via) (a )?tanh", re.IGNORECASE
 )
-_ERF_FORMULA = re.compile(
+_ERF_FORMULA = lazy(
     r"\berf\s*\(\s*\(?\s*x\s*/|\berfc\s*\(\s*-|\b(exact|erf) (gelu|form|version|gaussian|cdf)", re.IGNORECASE
 )
-_DOUBT = re.compile(
+_DOUBT = lazy(
     r"differ|slightly|instead|\bnot\b|unlike|\bthan\b(?! the exact)|\bor\b|original|compar|also|see\b|either|both|"
     r"equivalent|approximate\s*[:=(]|if\b|close|deriv|grad",
     re.IGNORECASE,
@@ -274,7 +276,7 @@ def formula_of_text(text: str) -> str:
     return ("tanh" if tanh else "erf") if tanh != erf else ""
 
 
-_SAYS_QUICK = re.compile(r"\bquick|\bsigmoid|\bCLIP\b|1\.702|logistic", re.IGNORECASE)
+_SAYS_QUICK = lazy(r"\bquick|\bsigmoid|\bCLIP\b|1\.702|logistic", re.IGNORECASE)
 
 
 def says_quick(text: str) -> bool:
@@ -282,7 +284,7 @@ def says_quick(text: str) -> bool:
     return bool(_SAYS_QUICK.search(text[:2000]))
 
 
-_SHUNNED = re.compile(
+_SHUNNED = lazy(
     r"(F\.gelu|nn\.GELU|functional\.gelu|nn\.gelu|built-?in)[^.]{0,80}"
     r"\b(wrong|subtl\w*|avoid\w*|mismatch\w*|not|unavailable|slower|missing|differ\w*|unsupported)\b|"
     r"\b(instead of|rather than|without|avoid\w*) (using )?(F\.gelu|nn\.GELU|\S*functional\.gelu|the built-?in)",
@@ -296,17 +298,17 @@ def shuns_built_in(text: str) -> bool:
     return bool(_SHUNNED.search(text[:2000]))
 
 
-_FLAVOUR_CHOICE = re.compile(
+_FLAVOUR_CHOICE = lazy(
     r"(?:gelu_)?(?:approx|approximate|approximation)(?:_gelu|_mode|_type|_method)?|"
     r"(?:use_)?(?:tanh|approx|approximate|fast|exact)_gelu|"
     r"gelu_(?:approx|approximate|approximation|type|variant|mode|kind|flavou?r|tanh|exact|impl)"
 )
-_ACTIVATION_CHOICE = re.compile(
+_ACTIVATION_CHOICE = lazy(
     r"(?:(?:hidden|mlp|ffn|ff|inner|intermediate|feed_?forward|layer|block|encoder|decoder|default|transformer)_)?"
     r"(?:act|activation|nonlinearity|non_linearity|nonlin)"
     r"(?:_?(?:layer|fn|func|function|cls|class|type|name|module|str|string))?"
 )
-_SETTINGS = re.compile(r"(?:\w+_)?(?:config|cfg)|(?:model_|transformer_)?args|hparams|hps|conf")
+_SETTINGS = lazy(r"(?:\w+_)?(?:config|cfg)|(?:model_|transformer_)?args|hparams|hps|conf")
 
 
 #: What keys for the width of a feed-forward block have in common.

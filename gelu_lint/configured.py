@@ -13,6 +13,7 @@ from gelu_lint.handwritten import internal
 from gelu_lint.model import Entry, FileSummary, Load, Settings, Site, Span, Taker
 from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import GELUS
+from gelu_lint.patterns import lazy
 from gelu_lint.roles import is_mock, is_reference, is_test, words
 from gelu_lint.settings import FILES, Mapping, mappings, meant
 
@@ -35,19 +36,19 @@ _GENERIC = frozenset(
     )
 )
 #: Blocks whose GELU belongs to the design, whatever activation the layers have.
-_DESIGNED = re.compile(
+_DESIGNED = lazy(
     r"(?i)head|pool|classif|proj|embed|lm|merger|patch|conv|^pos|position|adapter|predict|connector|fusion|router|stem|"
     r"downsample|upsample|resampler|bridge|cls|time|final|mask|condition|factory|^GLU$"
 )
 #: Folders of configurations, and of those that configure nothing any more.
-_FOLDER = re.compile(r"(?i)conf(?:ig)?s?|configurations?|cfgs?|settings|params|options|experiments?|ya?mls?|jsons?")
-_ASIDE = re.compile(r"(?i)docs?|archived?s?|old|legacy|deprecated|backups?|attic|obsolete|third_?party|fixtures?")
-_MODULE = re.compile(r"(?:modeling|modelling|modular)_(?:tf_|flax_)?(\w+)\.py")
+_FOLDER = lazy(r"(?i)conf(?:ig)?s?|configurations?|cfgs?|settings|params|options|experiments?|ya?mls?|jsons?")
+_ASIDE = lazy(r"(?i)docs?|archived?s?|old|legacy|deprecated|backups?|attic|obsolete|third_?party|fixtures?")
+_MODULE = lazy(r"(?:modeling|modelling|modular)_(?:tf_|flax_)?(\w+)\.py")
 #: Of what asks for one, what stands in no string and in no class of settings.
 _TABLES = ("ACT2FN[", "ACT2CLS[")
 #: One of these stands in each name of a class of settings.
 _STEMS_OF_SETTINGS = ("Config", "Cfg", "Arguments", "Params", "Settings", "Options")
-_ARGS = re.compile(r"Args(?!:)")
+_ARGS = lazy(r"Args(?!:)")
 
 
 class Clash(NamedTuple):

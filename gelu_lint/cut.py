@@ -7,20 +7,21 @@ import re
 from gelu_lint.facts import devices
 from gelu_lint.lines import Lines, code
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.scan import Scan
 
 #: Tests that ask what is there, before which a block may be left.
-ASKS = re.compile(
+ASKS = lazy(
     r"(?i:hasattr|getattr|\bdir\b|version|torch_[gl][et])|\b_?(?:HAS|HAVE|IS|SUPPORTS?|WITH)(?:_|\b)|_[GL][ET]_?"
 )
 #: Rows of a table that is worth leaving out.
 _LONG = 4
-_TABLE = re.compile(r"\s*\w+\s*(?::[^=]*)?=\s*[\[{]")
+_TABLE = lazy(r"\s*\w+\s*(?::[^=]*)?=\s*[\[{]")
 # What is bound to a call or an index is nothing that a fact can rest on, getattr and imports aside.
-OPAQUE = re.compile(r"[\w)\]]\s*[(\[]|[{\[]")
-TRANSPARENT = re.compile(r"getattr|import")
+OPAQUE = lazy(r"[\w)\]]\s*[(\[]|[{\[]")
+TRANSPARENT = lazy(r"getattr|import")
 #: Values that choose a flavour.
-VALUES = re.compile(r"[\"'](?:none|tanh)[\"']")
+VALUES = lazy(r"[\"'](?:none|tanh)[\"']")
 
 
 HEADER, LIGHT, NEAR, FULL, SEED = range(5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from gelu_lint.facts.table import callables
@@ -10,6 +9,7 @@ from gelu_lint.handwritten import distance, internal, label
 from gelu_lint.model import Def, Edit, FileSummary, Parameter, Site, Span, Swap
 from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import GELUS, between
+from gelu_lint.patterns import lazy
 from gelu_lint.roles import is_backward, is_mock, is_reference, is_test, words
 
 #: Flavours that people mean by GELU.
@@ -17,24 +17,24 @@ from gelu_lint.roles import is_backward, is_mock, is_reference, is_test, words
 _SHORT = 15
 _USED = ("call", "partial", "super", "formula", "attribute", "argument", "variable", "return", "element")
 #: Decorators of functions whose signature somebody else lays down.
-_LAID_DOWN = re.compile(
+_LAID_DOWN = lazy(
     r"(?i)overload|abstract|override|register|impl|symbolic|dispatch|decomp|lower|fake|custom_op|infer|trace|jit_ignore"
 )
 _FLAVOUR_WORDS = frozenset(("tanh", "erf", "exact", "new", "accurate", "fast", "quick", "precise", "sigmoid", "approx"))
 #: Keys of settings that say how wide the inside of a feed-forward block is.
-_WIDTH = re.compile(
+_WIDTH = lazy(
     r"(?:(?:encoder|decoder|text|vision|audio|moe|shared_expert)_)?(?:intermediate_(?:size|dim|features)|ffn_\w+|d_?ffn?|dim_ffn?|"
     r"ffn?_(?:dim|size|hidden|hidden_dim|hidden_size|mult)|n_inner|d_inner|inner_hidden_size|mlp_(?:dim|size|hidden|hidden_dim|"
     r"hidden_size)|feed_?forward_(?:dim|size|hidden|hidden_size)|dim_feed_?forward|d_mlp|filter_size)"
 )
 #: The same, where it is known that the settings have an activation.
-_RATIO = re.compile(r"mlp_(?:ratio|mult|width|expansion)|expansion_(?:factor|ratio)|widening_factor|n_embd")
+_RATIO = lazy(r"mlp_(?:ratio|mult|width|expansion)|expansion_(?:factor|ratio)|widening_factor|n_embd")
 #: Keys of settings that may choose an activation.
-_ACTIVATION = re.compile(
+_ACTIVATION = lazy(
     r"act(?:$|_|ivation|fn|layer|func|type)|nonlin|(?:^|_)(?:swi|ge|re)?glu|gelu|silu|relu|swish|approx|feed_forward_proj"
 )
 #: Blocks whose GELU belongs to the design, whatever activation the layers have.
-_DESIGNED = re.compile(
+_DESIGNED = lazy(
     r"(?i)head|pool|classif|proj|embed|lm|merger|patch|conv|^pos|position|adapter|predict|connector|fusion|router|gate(?!d)|stem|"
     r"downsample|upsample|resampler|bridge|cls|time|final|mask|condition|gelu|factory|encoder$|decoder$|model$|^GLU$"
 )

@@ -12,6 +12,7 @@ from gelu_lint.imports import candidates, import_edit, prefixes
 from gelu_lint.kinds import kind_of
 from gelu_lint.model import Arrival, Bound, Context, Directive, Fault, FileSummary, Finding, Project, Site, Span
 from gelu_lint.outline import Part
+from gelu_lint.patterns import lazy
 from gelu_lint.scan import Scan, scan
 from gelu_lint.screen import passes
 from gelu_lint.skeleton import LONGEST, Skeleton, skeleton, whole
@@ -27,28 +28,28 @@ if TYPE_CHECKING:
     from gelu_lint.sites.recognisers import Recognisers
     from gelu_lint.tree.names import Names
 
-_FUTURE = re.compile(r"from[ \t]+__future__\b")
-_STRING = re.compile(r"\(*[rRuUbB]*[\x22\x27]")
+_FUTURE = lazy(r"from[ \t]+__future__\b")
+_STRING = lazy(r"\(*[rRuUbB]*[\x22\x27]")
 #: Comments and strings, in which a semicolon parts no statements.
-_QUIET = re.compile(r"#[^\r\n]*|\x27{3}[\s\S]*?\x27{3}|\x22{3}[\s\S]*?\x22{3}|\x27[^\x27\n]*\x27|\x22[^\x22\n]*\x22")
-_TOP = re.compile(r"(?:from|import)\s+(\w+)")
-_FORM_FEED = re.compile(r"[ \t\f]*\f")
-_IMPORTS = re.compile(r"import\s+(\w+)")
+_QUIET = lazy(r"#[^\r\n]*|\x27{3}[\s\S]*?\x27{3}|\x22{3}[\s\S]*?\x22{3}|\x27[^\x27\n]*\x27|\x22[^\x22\n]*\x22")
+_TOP = lazy(r"(?:from|import)\s+(\w+)")
+_FORM_FEED = lazy(r"[ \t\f]*\f")
+_IMPORTS = lazy(r"import\s+(\w+)")
 #: What follows a name that may be bound, and the characters that this begins with.
-_BINDS = re.compile(r"\s*(?:[,):\];\#]|$|=(?!=)|in\b)", re.MULTILINE)
+_BINDS = lazy(r"\s*(?:[,):\];\#]|$|=(?!=)|in\b)", re.MULTILINE)
 #: Makes a space of each byte that is in no dotted name.
 _NAMES = bytes(c if c > 127 or chr(c).isalnum() or chr(c) in "_." else 32 for c in range(256))
 _AFTER = (*" \t\n\f\r\v,):];#=", "")
 _NEAR = 40  # characters before a name that show what binds it
 
-_NAMED = re.compile(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
-_TEMPLATE = re.compile(r"\{%-?\s*\w+")
+_NAMED = lazy(r"[gG]elu(?![a-z])|GeLU|GELU|0\.0447")
+_TEMPLATE = lazy(r"\{%-?\s*\w+")
 
 #: Kinds of uses that no fix is written for.
 _NO_FIX = ("key", "fused", "gate", "slowpath", "trusts")
 
 #: Directives that count wherever they stand: those for a whole file, ours, and those that name our codes.
-_ANYWHERE = re.compile(r"gelu-lint|flake8[:=]|noqa.*gel")
+_ANYWHERE = lazy(r"gelu-lint|flake8[:=]|noqa.*gel")
 
 
 def summarise(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import re
 
+from gelu_lint.patterns import lazy
 from gelu_lint.screen import place
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
@@ -59,13 +59,13 @@ class _Rows:
             rb"(?:\.to\(|\btype\(|dtype[ \t]*=(?!=)|cast_inputs|import\b|\belse\b|partial"
             rb"|^[ \t]*\w+[^=\n]*=(?!=)|^[ \t]*torch\.)"
         )
-        self.says = re.compile(
+        self.says = lazy(
             rb"\.half\(|\bhalf\b.*\bimport|import\b.*\bhalf\b|torch\.half\b|HalfTensor|mixed_float16|\bautocast\b"
             rb"|[\"'](?:half|fp16|16|16-mixed|16-true)[\"']|\bfp16\s*=\s*(?:True|dict|[\w.]*is_available)\b|\bprecision\s*=\s*16\b"
             rb"|%b.*?%b" % (given, half)
         )
         # Prompts, messages and keys of tables make nothing run in fp16.
-        self.idle = re.compile(
+        self.idle = lazy(
             rb"^[ \t]*(?:>>>|\.\.\.|(?:raise\b|[\w.]*(?:log(?:ger|ging)?|warnings)\.\w+\()"
             rb"(?<!\.half\()(?!.*(?:\.half\(|;)))"
         )
@@ -75,20 +75,20 @@ class _Rows:
         name = rb"[\"'](?:half|fp16|16|16-mixed|16-true)[\"']"
         inside = rb"(?:[^()]|\([^()]*\))*"
         listed = rb"(?:\s*(?:[\w.]+|[\"'][\w-]*[\"'])\s*,)*\s*(?:%b|%b)\s*(?=[,\])}])" % (kind, name)
-        self.unused = re.compile(
+        self.unused = lazy(
             rb"[=!]=\s*(?:%b|%b)|\bin\s*\(%b|[\[{]%b|=\s*\((?=[^()]*,)%b|%b\s*:|\btl\.float16\b|`+[^`]*`+"
             rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view|finfo)(?:_like)?\(%b?float16"
             % (kind, name, listed, listed, listed, kind, inside)
         )
-        self.imports = re.compile(
+        self.imports = lazy(
             rb"[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))"
         )
-        self.name = re.compile(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
-        self.word = re.compile(rb"\w+")
-        self.asked = re.compile(rb"isinstance\((?:[^()\n]|\([^()\n]*\))*\)")
+        self.name = lazy(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
+        self.word = lazy(rb"\w+")
+        self.asked = lazy(rb"isinstance\((?:[^()\n]|\([^()\n]*\))*\)")
         # What says that something does not run in fp16: only what else does makes it matter.
         off = rb"(?:\benabled\s*=\s*False|\bdtype\s*=\s*torch\.bfloat16\s*(?=[,)])|\btorch\.float(?:32)?\s*(?=[,)]))"
-        self.off = re.compile(rb"\w*autocast\(%b%b%b(?:\)|$)" % (inside, off, inside))
+        self.off = lazy(rb"\w*autocast\(%b%b%b(?:\)|$)" % (inside, off, inside))
 
 
 _rows = functools.cache(_Rows)

@@ -6,8 +6,6 @@ says another flavour, and all before a formula that is right but has a built-in.
 
 from __future__ import annotations
 
-import re
-
 from gelu_lint.claims import PLAIN, specific, words
 from gelu_lint.facts.replacements import BUILT_INS
 from gelu_lint.facts.table import callables
@@ -15,6 +13,7 @@ from gelu_lint.fixes import can_choose, spell
 from gelu_lint.imports import reach
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Need, Project, Site, Value
 from gelu_lint.numerics.flavours import FLAVOURS, OTHERS, apart, between
+from gelu_lint.patterns import lazy
 from gelu_lint.roles import is_backward, is_defined, is_mock, is_reference, is_test
 from gelu_lint.rule import report
 
@@ -25,9 +24,7 @@ _NAMES = {
 #: What a near miss was meant to be.
 MEANT = {"erf": "x·Φ(x)", "tanh": "the tanh GELU", "quick": "x·σ(1.702x)"}
 #: Sources of frameworks themselves, which have no built-in but what they define.
-_INTERNAL = re.compile(
-    r"(^|/)_src/|(^|/)(torch|jax|jaxlib|keras|tensorflow|paddle|mlx|mindspore|tinygrad|oneflow|flax)/"
-)
+_INTERNAL = lazy(r"(^|/)_src/|(^|/)(torch|jax|jaxlib|keras|tensorflow|paddle|mlx|mindspore|tinygrad|oneflow|flax)/")
 #: Words of tests that choose an activation, or a flavour of one.
 _CHOICES = frozenset(
     (

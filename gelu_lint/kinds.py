@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 
+from gelu_lint.patterns import lazy
 from gelu_lint.screen import passes
 
 #: Kinds by suffix. What has another suffix was named by somebody, and is Python to us.
@@ -21,7 +21,7 @@ _SUFFIXES = {
 #: What a project says of itself, whatever the suffix.
 _CAPITALS = ("README.md", "README.rst", "README.txt", "Readme.md", "Readme.rst", "ReadMe.md")
 _README = ("readme", "readme.md", "readme.rst", "readme.txt")
-_REQUIREMENTS = re.compile(r"(?:^|/)requirements[^/]*(?:/[^/]*)?\.txt$")
+_REQUIREMENTS = lazy(r"(?:^|/)requirements[^/]*(?:/[^/]*)?\.txt$")
 _DECLARATIONS = ("pyproject.toml", "setup.cfg", "environment.yml", "environment.yaml")
 
 #: JSON, YAML and TOML files that configure no model, by name or by the end of it.
@@ -34,11 +34,11 @@ _NO_CONFIG = (
 #: Operators of ONNX that a GELU has one of.
 _OPERATORS = (b"Gelu", b"Erf", b"Tanh", b"Sigmoid", b"Exp")
 #: GELU as a word of a name or value: translations are full of others, such as the Dutch for luck and sound.
-_GELU = re.compile(rb"gelu(?![a-z])")
+_GELU = lazy(rb"gelu(?![a-z])")
 #: The activation of a model, not those that training keeps or computes anew.
-_ACTIVATION = re.compile(rb"activation(?!_(?:checkpoint|offload))")
+_ACTIVATION = lazy(rb"activation(?!_(?:checkpoint|offload))")
 #: Words without one of which a README says nothing of an activation: their names, and what goes with them.
-_SPOKEN = re.compile(
+_SPOKEN = lazy(
     rb"gelu|geglu|gaussian error|activation|linearit|(?:relu|silu|swish|mish|elu|glu)(?![a-z])|%b" % "激活".encode()
 )
 #: Bytes from which on a file of settings is data rather than a configuration: it is passed over.

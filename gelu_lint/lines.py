@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from keyword import kwlist
 
+from gelu_lint.patterns import lazy
 from gelu_lint.scan import Logical
 
-WORD = re.compile(r"[^\W\d]\w*")
+WORD = lazy(r"[^\W\d]\w*")
 _RESERVED = frozenset(kwlist)
 _KEYWORDS = _RESERVED | {"self", "cls"}
-_BARE = re.compile(r"(?<![\w.])[^\W\d]\w*(?![\w\"'])")
-_MEMBER = re.compile(r"\.\s*([^\W\d]\w*)")
+_BARE = lazy(r"(?<![\w.])[^\W\d]\w*(?![\w\"'])")
+_MEMBER = lazy(r"\.\s*([^\W\d]\w*)")
 _OPENS = frozenset(("for", "while", "if", "elif", "else", "with", "async", "try", "except", "finally", "match"))
 _ARMS = frozenset(("elif", "else", "except", "finally"))
 #: Words of lines that bind nothing, and of headers that do not.
@@ -27,10 +28,10 @@ _DECLARING = frozenset(("import", "from", "del", "case", "global", "nonlocal"))
 _SPECIAL = _OPENS | _STILL | _TESTS | _DEFINING | _DECLARING
 #: What binds a name without a sign of it.
 _SETTERS = ("_(", "setattr", "register_buffer")
-_DEFINES = re.compile(r"[\s\\]*(?:async[\s\\]+)?(?:def|class)[\s\\]+(\w+)")
+_DEFINES = lazy(r"[\s\\]*(?:async[\s\\]+)?(?:def|class)[\s\\]+(\w+)")
 
 # In a line without f-strings this finds the comments and strings exactly; what may be an f-string shows by its quote.
-SILENT = re.compile(
+SILENT = lazy(
     r"""\#[^\n]*
     | \"\"\"[^"\\]*(?:(?:\\\r?.|"(?!""))[^"\\]*)*\"\"\" | '''[^'\\]*(?:(?:\\\r?.|'(?!''))[^'\\]*)*'''
     | "[^"\\\n]*(?:\\\r?.[^"\\\n]*)*" | '[^'\\\n]*(?:\\\r?.[^'\\\n]*)*'
@@ -38,24 +39,24 @@ SILENT = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 #: A line that is nothing but a string, and perhaps a comment.
-ALONE = re.compile(rf"\s*[rRbBuU]{{0,2}}(?!\#)(?:{SILENT.pattern})\s*(?:\#[^\n]*)?\s*", re.DOTALL | re.VERBOSE)
-FIELDS = re.compile(r"""(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])['"]""")
+ALONE = lazy(rf"\s*[rRbBuU]{{0,2}}(?!\#)(?:{SILENT.pattern})\s*(?:\#[^\n]*)?\s*", re.DOTALL | re.VERBOSE)
+FIELDS = lazy(r"""(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])['"]""")
 
 # Most assignments: one name or attribute of self, and no second target behind it.
-_USUAL = re.compile(r"[ \t]*(?:(?:self|cls)\.(\w+)|(\w+))[ \t]*=(?!=)[ \t]*(?![(\[*\\]|[\w.,*\s\[\]\\]*=(?!=))")
+_USUAL = lazy(r"[ \t]*(?:(?:self|cls)\.(\w+)|(\w+))[ \t]*=(?!=)[ \t]*(?![(\[*\\]|[\w.,*\s\[\]\\]*=(?!=))")
 # `a = …`, `a.b, *c = …`, `a: T = …`, `a += …`; and what may follow another one.
-_ASSIGNMENT = re.compile(r"\s*([\w.,*\s\\()\[\]]+?)(?::[^=]*?)?(?:\*\*|//|>>|<<|[-+*/%@&|^])?=(?!=)")
-_ANOTHER = re.compile(r"\s*([\w.,*\s\\()\[\]]+?)=(?!=)")
-_ANNOTATION = re.compile(r"\s*(\w+)\s*:")
-_TARGET = re.compile(r"(?<![\w.])(\w+)((?:\.\w+)*)(?![\w.]|\s*[\w\[(])")
-_HELD = re.compile(r"[)\]](?:\.\w+)*\.(\w+)(?![\w.]|\s*[\[(])")
-_FOR = re.compile(r"\s*(?:async\s+)?for\b(.*?)\bin\b", re.DOTALL)
-_AS = re.compile(r"\bas\s+(\([^)]*\)|[\w.]+)")
-_STEP = re.compile(r"\s*([^\W\d]\w*)\.\w+_\(")
-_GAP = re.compile(r"(?<=[\w)\]])[\s\\]+(?=[(\[])")
-_BRACKET = re.compile(r"((?<=[\w)\]])[(\[]|\{)|([(\[])|([)\]}])")
-_STRINGS = re.compile(r"""["'](\w+)["']""")
-_OUTER = re.compile(r"\b(?:global|nonlocal)\b((?:[^;\n\\#]|\\\r?\n)*)")
+_ASSIGNMENT = lazy(r"\s*([\w.,*\s\\()\[\]]+?)(?::[^=]*?)?(?:\*\*|//|>>|<<|[-+*/%@&|^])?=(?!=)")
+_ANOTHER = lazy(r"\s*([\w.,*\s\\()\[\]]+?)=(?!=)")
+_ANNOTATION = lazy(r"\s*(\w+)\s*:")
+_TARGET = lazy(r"(?<![\w.])(\w+)((?:\.\w+)*)(?![\w.]|\s*[\w\[(])")
+_HELD = lazy(r"[)\]](?:\.\w+)*\.(\w+)(?![\w.]|\s*[\[(])")
+_FOR = lazy(r"\s*(?:async\s+)?for\b(.*?)\bin\b", re.DOTALL)
+_AS = lazy(r"\bas\s+(\([^)]*\)|[\w.]+)")
+_STEP = lazy(r"\s*([^\W\d]\w*)\.\w+_\(")
+_GAP = lazy(r"(?<=[\w)\]])[\s\\]+(?=[(\[])")
+_BRACKET = lazy(r"((?<=[\w)\]])[(\[]|\{)|([(\[])|([)\]}])")
+_STRINGS = lazy(r"""["'](\w+)["']""")
+_OUTER = lazy(r"\b(?:global|nonlocal)\b((?:[^;\n\\#]|\\\r?\n)*)")
 
 
 def words(text: str) -> set[str]:

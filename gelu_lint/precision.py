@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gelu_lint.model import Entry, FileSummary
+from gelu_lint.patterns import lazy
 from gelu_lint.settings import FILES
 
 _ON = (True, "true", "True", "yes", "on")
@@ -13,7 +13,7 @@ _HALF = ("fp16", "float16", "16", "16-mixed", "16-true", "half", 16)
 _SWITCHES = ("fp16", "use_fp16", "fp16_full_eval", "fp16_enabled")
 _PRECISIONS = ("mixed_precision", "precision", "amp_dtype")
 #: Keys of mappings that hold how all of what stands beside them is trained.
-_TRAINING = re.compile(r"train|accelerat|deepspeed|(?<![a-z])ds(?![a-z])|lightning|fabric|precision|engine|arguments")
+_TRAINING = lazy(r"train|accelerat|deepspeed|(?<![a-z])ds(?![a-z])|lightning|fabric|precision|engine|arguments")
 
 _Path = tuple[str, ...]
 

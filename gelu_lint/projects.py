@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from gelu_lint.configured import NO_HOOKS, Hooks, hooks, is_open, may_clash
@@ -13,6 +12,7 @@ from gelu_lint.half import imports
 from gelu_lint.kinds import kind_of
 from gelu_lint.links import Modules, arrivals, settled
 from gelu_lint.model import Arrival, Context, FileSummary, Finding, Project, Settings
+from gelu_lint.patterns import lazy
 from gelu_lint.registry import all_rules
 from gelu_lint.requirements import is_probed, option, requirements
 from gelu_lint.rule import Rule
@@ -33,7 +33,7 @@ _HUGE = 60_000
 #: no finding there hangs on one.
 _CORE = 100_000
 #: Imported names that hold no model: constants, and what Python itself reads.
-_IDLE = re.compile(r"[A-Z0-9_]+|__\w+__")
+_IDLE = lazy(r"[A-Z0-9_]+|__\w+__")
 
 
 class Projects:

@@ -18,23 +18,24 @@ from gelu_lint.lines import FIELDS, SILENT, code, targets, words
 from gelu_lint.model import HANDED, MADE, MEMBER, Arrival, Context
 from gelu_lint.named import NamedTuple
 from gelu_lint.outline import defined
+from gelu_lint.patterns import lazy
 from gelu_lint.statements import Statements
 
 #: So many lines are followed from one place.
 _MOST = 4_000
 #: A dotted name, and what follows: a call, or the "=" of a keyword or an assignment, whose name is not loaded.
-_DOTTED = re.compile(r"(?<![\w.])([^\W\d][\w.]*)\s*(\(|=(?!=))?")
-_PARAMETER = re.compile(r"[(,*]\s*(\w+)\s*(?=[,):=])")
-_FED = re.compile(r"(\w+)\(\s*(\w+)\s*[,)]")
+_DOTTED = lazy(r"(?<![\w.])([^\W\d][\w.]*)\s*(\(|=(?!=))?")
+_PARAMETER = lazy(r"[(,*]\s*(\w+)\s*(?=[,):=])")
+_FED = lazy(r"(\w+)\(\s*(\w+)\s*[,)]")
 #: What but looks at an object.
-_LOOK = re.compile(r"\b(?:getattr|hasattr|isinstance|setattr|type)\(\s*[\w.]+(?=\s*[,)])")
-_WALRUS = re.compile(r"(\w+)\s*:=")
-_OPENER = re.compile(r"\s*(?:(?:async\s+)?(?:for|while|if|elif|else|with|try|except|finally|def|class)\b[^\n]*?:\s)")
-_F_STRING = re.compile(rf"(?<!\w)([rR]?[fFtT][rR]?)?({SILENT.pattern})", re.VERBOSE | re.DOTALL)
-_FIELD = re.compile(r"\{([^{}]*)\}")
+_LOOK = lazy(r"\b(?:getattr|hasattr|isinstance|setattr|type)\(\s*[\w.]+(?=\s*[,)])")
+_WALRUS = lazy(r"(\w+)\s*:=")
+_OPENER = lazy(r"\s*(?:(?:async\s+)?(?:for|while|if|elif|else|with|try|except|finally|def|class)\b[^\n]*?:\s)")
+_F_STRING = lazy(rf"(?<!\w)([rR]?[fFtT][rR]?)?({SILENT.pattern})", re.VERBOSE | re.DOTALL)
+_FIELD = lazy(r"\{([^{}]*)\}")
 #: How functions say what class a parameter is of.
-_ANNOTATED = re.compile(r"[(,*]\s*(\w+)\s*:\s*([^,)=]+)")
-_ASSERTED = re.compile(r"\s*assert isinstance\(\s*(\w+)\s*,\s*([^)]+)\)")
+_ANNOTATED = lazy(r"[(,*]\s*(\w+)\s*:\s*([^,)=]+)")
+_ASSERTED = lazy(r"\s*assert isinstance\(\s*(\w+)\s*,\s*([^)]+)\)")
 #: Methods that give the object they are called of.
 _MOVES = frozenset(
     (
@@ -44,26 +45,26 @@ _MOVES = frozenset(
 )
 #: Arms of a branch from which something is picked by name, and what their headers look like.
 _MANY = 3
-_NAMED = re.compile(r"\s*(?:(?:el)?if\b[^\n]*(?:==|\bin\b)\s*[(\[{]?\s*[rR]?[\"']|case\s+[\"'])")
-_FROM = re.compile(r"\s*from\s+([\w.]+|\.+[\w.]*)\s+import\b\s*(.*)", re.DOTALL)
-_IMPORT = re.compile(r"\s*import\b(.*)", re.DOTALL)
-_ALIAS = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
+_NAMED = lazy(r"\s*(?:(?:el)?if\b[^\n]*(?:==|\bin\b)\s*[(\[{]?\s*[rR]?[\"']|case\s+[\"'])")
+_FROM = lazy(r"\s*from\s+([\w.]+|\.+[\w.]*)\s+import\b\s*(.*)", re.DOTALL)
+_IMPORT = lazy(r"\s*import\b(.*)", re.DOTALL)
+_ALIAS = lazy(r"([\w.]+)(?:\s+as\s+(\w+))?")
 #: An import in a function or class.
-_INNER = re.compile(r"^[ \t]+((?:from|import)\s[^\n;]*(?:\([^)]*\))?)", re.MULTILINE)
+_INNER = lazy(r"^[ \t]+((?:from|import)\s[^\n;]*(?:\([^)]*\))?)", re.MULTILINE)
 _STAR = "*"
 _OWN = ("self", "cls")
-_ENTERS = re.compile(r"\benter_context\(|\.__enter__\(")
-_LAMBDA = re.compile(r"=\s*lambda\b")
+_ENTERS = lazy(r"\benter_context\(|\.__enter__\(")
+_LAMBDA = lazy(r"=\s*lambda\b")
 #: A name that is cast to float32, and what a call is given first.
-_LIFTS = re.compile(r"\s*(\w+)\s*=\s*\1\.(?:float\(\)|to\((?:dtype\s*=\s*)?torch\.float(?:32)?\))\s*(?:#.*)?$")
-_GIVEN = re.compile(r"\(\s*(\w+)\s*[,)]")
+_LIFTS = lazy(r"\s*(\w+)\s*=\s*\1\.(?:float\(\)|to\((?:dtype\s*=\s*)?torch\.float(?:32)?\))\s*(?:#.*)?$")
+_GIVEN = lazy(r"\(\s*(\w+)\s*[,)]")
 _WORDS = frozenset(kwlist)
-_MADE = re.compile(r"(?<!\w)[A-Z]\w*[a-z]\w*\s*[(.]|\b(?:build|make|create|get|load|new)(?:_\w+)?\(|lambda|partial\(")
-_PLAIN = re.compile(r"(?!None\b|True\b|False\b)[A-Za-z_][\w.]*")
+_MADE = lazy(r"(?<!\w)[A-Z]\w*[a-z]\w*\s*[(.]|\b(?:build|make|create|get|load|new)(?:_\w+)?\(|lambda|partial\(")
+_PLAIN = lazy(r"(?!None\b|True\b|False\b)[A-Za-z_][\w.]*")
 #: What of a base class runs in any object of a class.
 _MODULE = ("__init__", "forward", "__call__")
-_SUPER = re.compile(r"\bsuper\([^()]*\)\s*\.\s*(\w+)")
-_BASES = re.compile(r"\s*class\s+\w+\s*\((.*)\)", re.DOTALL)
+_SUPER = lazy(r"\bsuper\([^()]*\)\s*\.\s*(\w+)")
+_BASES = lazy(r"\s*class\s+\w+\s*\((.*)\)", re.DOTALL)
 #: A class of more lines is a world of its own: only the methods by which modules run are followed.
 _LARGE = 400
 
@@ -311,7 +312,7 @@ class Reach:
                 members.add(lines.defines(scope))
         for name in names:
             # What is no member of something is not what others have under its name: torch.autocast.
-            bare = None if name in members else re.compile(rf"(?<![\w.]){re.escape(name)}\b")
+            bare = None if name in members else lazy(rf"(?<![\w.]){re.escape(name)}\b")
             for line in self.mentions(name):
                 if bare is None or bare.search(self.lines(line.part).text(line.line)):
                     yield line
@@ -338,7 +339,7 @@ class Reach:
     def mentions(self, name: str) -> list[_Line]:
         """The lines that mention a name."""
         if name not in self._calls:
-            word = re.compile(rf"\b{re.escape(name)}\b")
+            word = lazy(rf"\b{re.escape(name)}\b")
             spans = [(p, part) for p, part in enumerate(self._parts) if word.search(self._text, part.start, part.end)]
             self._calls[name] = [_Line(p, i) for p, _ in spans for i in self.lines(p).mentions(name)]
         return self._calls[name]
@@ -619,7 +620,7 @@ class _Following:
     def _handed(self, name: str) -> None:
         """What stands in the lines that call something by its name, or by the name of its import."""
         for local in (name, *self._reach.aliases(name)):
-            call = re.compile(rf"(?<!\w){re.escape(local)}\s*\(\s*[^)\s]")
+            call = lazy(rf"(?<!\w){re.escape(local)}\s*\(\s*[^)\s]")
             for at in self._reach.mentions(local):
                 lines = self._reach.lines(at.part)
                 if not lines.defines(at.line) and call.search(code(lines.text(at.line))):

@@ -13,6 +13,7 @@ from typing import Any
 
 from gelu_lint.model import Requirement, Span
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.source import Unreadable, decode, read_bytes
 
 _MAX_SIZE = 1_000_000  # bytes
@@ -301,7 +302,7 @@ def _setup_cfg(text: str) -> Iterator[_Entry]:
         return
     at = text.index("install_requires")
     for line in parser.get("options", "install_requires", fallback="").splitlines():
-        found = re.compile(rf"(?:^|[=:])[ \t]*({re.escape(line)})[ \t]*\r?$", re.MULTILINE).search(text, at)
+        found = lazy(rf"(?:^|[=:])[ \t]*({re.escape(line)})[ \t]*\r?$", re.MULTILINE).search(text, at)
         at = found.start(1) if found is not None else at
         for entry in _requirement(line, "setup.cfg [options] install_requires"):
             yield _at(entry, "setup.cfg", line, at if found is not None else -1)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from gelu_lint.claims import backward
 from gelu_lint.model import FileSummary, Site
 from gelu_lint.numerics.flavours import OTHERS
+from gelu_lint.patterns import lazy
 
-_TEST_FILE = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_[^/]*|[^/]*_tests?|conftest)\.py$")
-_TEST_NAME = re.compile(r"(^|\.)(test_|Test)")
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_TEST_FILE = lazy(r"(^|/)(tests?|testing)/|(^|/)(test_[^/]*|[^/]*_tests?|conftest)\.py$")
+_TEST_NAME = lazy(r"(^|\.)(test_|Test)")
+_WORD = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 #: Words that say which flavour a name means, beside "gelu" itself.
 _FLAVOUR_WORDS = frozenset(

@@ -9,6 +9,8 @@ import functools
 import re
 from keyword import kwlist, softkwlist
 
+from gelu_lint.patterns import lazy
+
 TYPE_CHECKING = False  # the name is enough for type checkers, and importing typing takes 1.5 ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,46 +55,46 @@ class _Rows:
         keywords = "|".join((*kwlist, *softkwlist, "type", "print", "exec")).lower().encode()
         word = rb"\b(?!(?:%b)\b)[a-z_]\w*" % keywords
         # With no space or bracket between two quotes they are those of one string: strings divide by nothing.
-        self.opened = re.compile(rb"""(["'])([\w.\-/@]*)$""")
-        self.closed = re.compile(rb"""([\w.\-/@]*)(["'])""")
+        self.opened = lazy(rb"""(["'])([\w.\-/@]*)$""")
+        self.closed = lazy(rb"""([\w.\-/@]*)(["'])""")
         # What stands before the quote, and after it, of a string that only sets an option which no rule reads
         # (hidden_act="gelu",), picks from a table, or is quoted in prose (`"gelu"`).
-        self.before = re.compile(rb"(?: %b | ` | \[ ) $" % option, re.VERBOSE)
-        self.after = re.compile(rb"\s* (?: [,)}`] (?!\s*=) | \] (?!\s*(?:[:\\]|=(?!=))) | \#.* | $ )", re.VERBOSE)
+        self.before = lazy(rb"(?: %b | ` | \[ ) $" % option, re.VERBOSE)
+        self.after = lazy(rb"\s* (?: [,)}`] (?!\s*=) | \] (?!\s*(?:[:\\]|=(?!=))) | \#.* | $ )", re.VERBOSE)
         # The key of an option; a table that is asked; a call that makes settings.
-        self.option = re.compile(rb"%b $" % option, re.VERBOSE)
-        self.looked_up = re.compile(rb"act\w*\[$")
-        self.asks = re.compile(rb"(?:act\w*|\bget)[\[(]$|nonlinearity\w*[\"']?\s*[=:]\s*$")
-        self.configures = re.compile(rb"(?<!\w)(\w*config|from_pretrained|for_model|dict)\s*$")
-        self.bracket = re.compile(rb"[()\[\]{}]")
-        self.family = re.compile(rb"[()\[\]{}]|%b" % b"|".join(_FAMILY))
+        self.option = lazy(rb"%b $" % option, re.VERBOSE)
+        self.looked_up = lazy(rb"act\w*\[$")
+        self.asks = lazy(rb"(?:act\w*|\bget)[\[(]$|nonlinearity\w*[\"']?\s*[=:]\s*$")
+        self.configures = lazy(rb"(?<!\w)(\w*config|from_pretrained|for_model|dict)\s*$")
+        self.bracket = lazy(rb"[()\[\]{}]")
+        self.family = lazy(rb"[()\[\]{}]|%b" % b"|".join(_FAMILY))
         # The name of something else, as layer_name="FastGELU" is; by name="gelu" may go what a call makes.
-        self.named = re.compile(rb"""(?: ^ | [\s(,{]) (\w+_(?:name|id)) \s* = \s* $""", re.VERBOSE)
+        self.named = lazy(rb"""(?: ^ | [\s(,{]) (\w+_(?:name|id)) \s* = \s* $""", re.VERBOSE)
         # A decorator that is not closed yet, or a call that registers: there any string may be a name.
-        self.registers = re.compile(rb"regist\w*\s*[(\[]|@[\w.]+\([^()]*$")
+        self.registers = lazy(rb"regist\w*\s*[(\[]|@[\w.]+\([^()]*$")
         # A key of a table that holds but data under it ("gelu": {); what goes by "gelu_accurate" has two meanings.
-        self.key = re.compile(rb"(?: ^ | [{,] ) \s* $", re.VERBOSE)
+        self.key = lazy(rb"(?: ^ | [{,] ) \s* $", re.VERBOSE)
         scalar = rb"""(?: "[^"]*" | '[^']*' | [\d.]+ ) \s* (?: [,}#] | $ )"""
-        self.data = re.compile(rb"\s* : \s* (?: [{\[] (?!\s*[}\]]) | %b )" % scalar, re.VERBOSE)
+        self.data = lazy(rb"\s* : \s* (?: [{\[] (?!\s*[}\]]) | %b )" % scalar, re.VERBOSE)
         # What no code can hold outside strings and comments: two names side by side, a comma before "and", a backtick.
-        self.prose = re.compile(rb"`|, (?:and|or)\b|%b +%b" % (word, word))
+        self.prose = lazy(rb"`|, (?:and|or)\b|%b +%b" % (word, word))
         # One string for the whole row, with others quoted in it: a message. And an example in a docstring.
-        self.message = re.compile(rb"""\s* (?: "[^"\\{]*" | '[^'\\{]*' ) [\s,)]*""", re.VERBOSE)
-        self.prompt = re.compile(rb"\s*(?:>>>|\.\.\.)\s")
+        self.message = lazy(rb"""\s* (?: "[^"\\{]*" | '[^'\\{]*' ) [\s,)]*""", re.VERBOSE)
+        self.prompt = lazy(rb"\s*(?:>>>|\.\.\.)\s")
         # The constant of quick GELU is but a number in a file without any of what it could stand in.
-        self.squashes = re.compile(rb"sigm|\bexp(?:2|m1|it)?\b|tanh|(?<![\"'])(?:silu|swish)|logistic")
-        self.word = re.compile(rb"[a-z]+")
-        self.part = re.compile(rb"\w")  # beside a needle: it is but a part of a name
-        self.relative = re.compile(rb"^from[ \t]+\.[\w.]*[ \t]+import[ \t]+(\([^()]*\)|[^\n(\\;]*)$", re.MULTILINE)
-        self.identifier = re.compile(rb"\w+")
+        self.squashes = lazy(rb"sigm|\bexp(?:2|m1|it)?\b|tanh|(?<![\"'])(?:silu|swish)|logistic")
+        self.word = lazy(rb"[a-z]+")
+        self.part = lazy(rb"\w")  # beside a needle: it is but a part of a name
+        self.relative = lazy(rb"^from[ \t]+\.[\w.]*[ \t]+import[ \t]+(\([^()]*\)|[^\n(\\;]*)$", re.MULTILINE)
+        self.identifier = lazy(rb"\w+")
         # What the object itself computes goes by a name: hidden_gelu = self.act(…).
-        self.computed = re.compile(rb"[ \t]*([a-z_]\w*)[ \t]*=[ \t]*self\.(\w+)\(")
-        self.loads = re.compile(rb"[ \t]*(return\b|\w+[ \t]*=)[ \t\w.,()\[\]*/+-]*")
-        self.called = re.compile(rb"([a-z_]\w*)\(")
-        self.glue = re.compile(rb"\.(?:\s|\\\n)*$")
-        self.defines = re.compile(rb"\s*(?:def|class|async|@|del|global|nonlocal)\b|.*\b(?:lambda|as|def|class)\b|\s*@")
+        self.computed = lazy(rb"[ \t]*([a-z_]\w*)[ \t]*=[ \t]*self\.(\w+)\(")
+        self.loads = lazy(rb"[ \t]*(return\b|\w+[ \t]*=)[ \t\w.,()\[\]*/+-]*")
+        self.called = lazy(rb"([a-z_]\w*)\(")
+        self.glue = lazy(rb"\.(?:\s|\\\n)*$")
+        self.defines = lazy(rb"\s*(?:def|class|async|@|del|global|nonlocal)\b|.*\b(?:lambda|as|def|class)\b|\s*@")
         # What a layer may be given: an option of that name, or a name that is bound to it.
-        self.given = re.compile(rb"(?:^[ \t]*|(?<![\w.]))([a-z_]\w*)[ \t]*(:[^=]*)?=\s*$")
+        self.given = lazy(rb"(?:^[ \t]*|(?<![\w.]))([a-z_]\w*)[ \t]*(:[^=]*)?=\s*$")
         self.lead = frozenset(word.encode() for word in LEAD)
 
 

@@ -33,6 +33,7 @@ from gelu_lint.facts.settings import ACTIVATION_KEYS
 from gelu_lint.imports import prefixes
 from gelu_lint.lines import ALONE, FIELDS, SILENT, WORD, Lines, code, loads, members, spots, targets, words
 from gelu_lint.outline import Part, defined
+from gelu_lint.patterns import lazy
 from gelu_lint.scan import Logical, Scan
 from gelu_lint.screen import NEEDLES, Spots, place
 from gelu_lint.statements import PATCHES, Statements
@@ -40,37 +41,37 @@ from gelu_lint.statements import PATCHES, Statements
 #: Up to so many lines a function or class that is only referred to may be what computes an activation.
 _SHORT = 20
 #: What a GELU may be made of, too, in a file that shows one by a needle.
-_BY_ERF = re.compile(r"\bndtr\(|\bnorm\.cdf\(")
+_BY_ERF = lazy(r"\bndtr\(|\bnorm\.cdf\(")
 _NUMBERS = (".0447", "0.4471", "1.702", "erf(", "erfc(")
 _BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call"))
 #: Methods that are given what a class is made with.
 _GIVEN = frozenset(("__init__", "__new__", "setup"))
-_FIELD = re.compile(r"\s*(\w+)\s*:")
-_HEADER_ENDS = re.compile(r"\)\s*(?:->[^\n]*)?:\s*(?:#[^\n]*)?\n")
+_FIELD = lazy(r"\s*(\w+)\s*:")
+_HEADER_ENDS = lazy(r"\)\s*(?:->[^\n]*)?:\s*(?:#[^\n]*)?\n")
 #: A GELU of somebody else that is replaced.
-_REPLACED = re.compile(r"(?<!\bself)\.(?:gelu_?|GELU)(?:\.\w+)?\s*=(?!=)")
-_STRING = re.compile(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
-_NAME = re.compile(r"[\w.\- ]{1,60}")  # a string that may be the name of an activation
-_OPERATES = re.compile(r"[\w)\]]\s*(?:\*(?!\*)|/)|\b(?:mul|multiply|mul_|mul_rn|store|lambda)\b")
+_REPLACED = lazy(r"(?<!\bself)\.(?:gelu_?|GELU)(?:\.\w+)?\s*=(?!=)")
+_STRING = lazy(r"\s*[rRbBuUfF]{0,2}(?=[\"'])")
+_NAME = lazy(r"[\w.\- ]{1,60}")  # a string that may be the name of an activation
+_OPERATES = lazy(r"[\w)\]]\s*(?:\*(?!\*)|/)|\b(?:mul|multiply|mul_|mul_rn|store|lambda)\b")
 #: What gives a name to a GELU: ``… as G``, ``G = nn.GELU``, ``G = getattr(nn, "GELU")``, ``class G(nn.GELU)``.
-_AS = re.compile(r"\bas\s+(\w+)")
-_ASSIGNED = re.compile(r"(?<![\w.])(\w+)[\s\\)\]]*=(?!=)")
+_AS = lazy(r"\bas\s+(\w+)")
+_ASSIGNED = lazy(r"(?<![\w.])(\w+)[\s\\)\]]*=(?!=)")
 #: A dotted name, and what it is the first argument of.
-_DOTTED = re.compile(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.]*)")
+_DOTTED = lazy(r"(?:(?<![\w.])([^\W\d][\w.]*)\(\s*)?(?<![\w.])([^\W\d][\w.]*)")
 #: What a class says of its family and of its activations, and the words of what holds the name of one.
-_SETTING = re.compile(rf"\s*(?:model_type|{'|'.join(sorted(ACTIVATION_KEYS))})\s*[:=]")
-_KEY = re.compile(r"act|nonlin|proj")
+_SETTING = lazy(rf"\s*(?:model_type|{'|'.join(sorted(ACTIVATION_KEYS))})\s*[:=]")
+_KEY = lazy(r"act|nonlin|proj")
 #: What may hold settings: a class that is made, a call that makes or takes some, a dict, a table, an object.
-_HOLDS = re.compile(
+_HOLDS = lazy(
     r"\b[A-Z]\w*\(|(?:dict|from_pretrained|for_model|create_model|add_argument|get|\w*act\w*)\(|[{\[]"
     r"|^\s*\w+\.\w+\s*="
 )
 #: An attribute of something other than self is set to a string.
-_CHANGED = re.compile(r"\s*(?!self\.|cls\.)\w+\.\w+\s*=\s*[\"']")
+_CHANGED = lazy(r"\s*(?!self\.|cls\.)\w+\.\w+\s*=\s*[\"']")
 #: So many names are looked for in the text one by one.
 _FEW = 8
-_ONE_ROW = re.compile(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
-_TOP, _FROM = re.compile(r"(?:from|import)\s+(\w+)"), re.compile(r"from\s+(\w[\w.]*)\s+import\b")
+_ONE_ROW = lazy(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
+_TOP, _FROM = lazy(r"(?:from|import)\s+(\w+)"), lazy(r"from\s+(\w[\w.]*)\s+import\b")
 #: Rows from which on an import of names from a library is worth a look at these.
 _MANY_NAMES = 3
 #: Packages whose import tells which framework a file is for, whatever is imported.
@@ -82,7 +83,7 @@ _FRAMEWORKS = frozenset(
     )
 )
 #: Calls that keep a GELU that they are given under a name, or decide what becomes of one.
-_KEEPS = re.compile(
+_KEEPS = lazy(
     r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\bsave\(|\bjit\.(?:script|trace)\(|\bweights_only\b|"
     r"\bsafe_globals\b|\bsafe_mode\b|\benable_unsafe_deserialization\b"
 )
@@ -90,44 +91,42 @@ _KEEPS = re.compile(
 _JIT_WORD = b"j", (b"",), (b"it",)
 _KEPT = (b"Transformer", (b"",), (b"EncoderLayer", b"(")), (b"save", (b"torch.", b"torch import "), (b"",))
 #: A class of the file by the name of one that keeps a GELU, of which it is none.
-_OWN_TRANSFORMER = re.compile(r"^class[ \t]+Transformer[ \t]*(?:\((?:(?!Transformer)[^()\n])*\))?[ \t]*:", re.MULTILINE)
+_OWN_TRANSFORMER = lazy(r"^class[ \t]+Transformer[ \t]*(?:\((?:(?!Transformer)[^()\n])*\))?[ \t]*:", re.MULTILINE)
 #: What makes a decoder of torch, or copies its layers, where a file makes any.
 _DECODER = "TransformerDecoderLayer"
-_DECODES = re.compile(r"\bTransformerDecoder(?:Layer)?\b|\bdeepcopy\(|\b_get_clones\(")
+_DECODES = lazy(r"\bTransformerDecoder(?:Layer)?\b|\bdeepcopy\(|\b_get_clones\(")
 #: Each row in which _KEEPS, _DECODES or _DRAWS finds something has one of these.
 _KEEPING = ("Transformer", "set_fastpath", "save(", "jit.", "weights_only", "safe_", "enable_unsafe")
 _DECODING = ("TransformerDecoder", "deepcopy(", "_get_clones(")
 _DRAWING = ("rand", "ernoulli", "uniform", "inomial")
 #: The argument by which an export to ONNX says what the graph may hold.
 _EXPORTS = "opset_version"
-_JIT = re.compile(r"\bjit\.script\b|\bjit\.trace\((?!\))|\bjit import\b")
-_SCRIPTED = re.compile(r"@(?:torch\.)?(?:jit\.)?script\b")
+_JIT = lazy(r"\bjit\.script\b|\bjit\.trace\((?!\))|\bjit import\b")
+_SCRIPTED = lazy(r"@(?:torch\.)?(?:jit\.)?script\b")
 #: Expressions that a GELU is handed on by, under the name that they are bound to.
-_HANDS = re.compile(r"\s*(?:(?:functools\.)?partial\(|lambda\b|(?:torch\.)?(?:jit\.)?(?:script|trace)\(|dict\(|\{)")
-_MADE = re.compile(r"(?!dict|list|set|tuple)[\w.]+\([\w\s=\"']*\)")
+_HANDS = lazy(r"\s*(?:(?:functools\.)?partial\(|lambda\b|(?:torch\.)?(?:jit\.)?(?:script|trace)\(|dict\(|\{)")
+_MADE = lazy(r"(?!dict|list|set|tuple)[\w.]+\([\w\s=\"']*\)")
 #: How a class may see to its own copies.
 _PICKLES = frozenset(("__getstate__", "__reduce__", "__reduce_ex__", "__deepcopy__"))
 #: What draws a mask, if it stands in a function or class with a GELU.
-_DRAWS = re.compile(
+_DRAWS = lazy(
     r"(?<!init\.)\b(?:rand(?!\((?:\[\]|1)\))|rand_like|bernoulli_?|uniform_?|random_uniform|stateless_uniform|random_sample|random|binomial|"
     r"Bernoulli)\("
 )
 #: What tosses coins; of other draws a threshold makes a mask.
-_TOSSES = re.compile(r"[bB]ernoulli|binomial")
-_THRESHOLD = re.compile(r"(?<!-)>|<|floor|round|trunc|ernoulli|binomial|greater|less|\b[gl][te]_?\(")
+_TOSSES = lazy(r"[bB]ernoulli|binomial")
+_THRESHOLD = lazy(r"(?<!-)>|<|floor|round|trunc|ernoulli|binomial|greater|less|\b[gl][te]_?\(")
 #: What stands before a draw that fills a tensor in place and does no more, or that is the test of a condition.
-_ASIDE = re.compile(r"\s*[\w.]+\.|[\s\S]*\bif (?:not )?(?:\w+\.)*")
-_CALL = re.compile(r"\s*\(")
-_OPTION = re.compile(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
+_ASIDE = lazy(r"\s*[\w.]+\.|[\s\S]*\bif (?:not )?(?:\w+\.)*")
+_CALL = lazy(r"\s*\(")
+_OPTION = lazy(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
 _NEAR_BY = 80  # characters before a string that an option stands in
 #: A test that may be for part of a name.
-_BY_PART = re.compile(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|split|partition|fnmatch\w*)\(")
+_BY_PART = lazy(r"startswith|\bin\b|\[\s*0?\s*:|\b(?:find|match|search|split|partition|fnmatch\w*)\(")
 #: Tests for the name of something, and look-ups with a default.
-_BY_NAME = re.compile(
-    r"(?:[=!]=|\bin\b)\s*[\[({]?\s*[\"']|[\"']\s*(?:==|in\b)|startswith|\bcase\b|\bin\s+\w+\s*:|\[|getattr"
-)
+_BY_NAME = lazy(r"(?:[=!]=|\bin\b)\s*[\[({]?\s*[\"']|[\"']\s*(?:==|in\b)|startswith|\bcase\b|\bin\s+\w+\s*:|\[|getattr")
 #: What such a test says if it may be for an activation.
-_OF_ACTIVATION = re.compile(
+_OF_ACTIVATION = lazy(
     r"act|nonlin|elu|silu|swish|mish|glu|tanh|sigm|approx|erf|getattr|(?<!__)name|func|\bfn(?![a-z])"
     r"|(?<![\"'\s])\s+in\s+\w+\s*:",
     re.I,
@@ -136,27 +135,27 @@ _OF_ACTIVATION = re.compile(
 _TESTING = ("== '", '== "', "=='", '=="', "in ('", 'in ("', "in ['", 'in ["', "in {", "startswith(", "except", "case ")
 #: Each row in which _TESTED finds something that _TESTING does not has one of these.
 _TESTED_BY = (" in ", "' ==", '" ==', "' in", '" in', "=='", '=="', "!='", '!="')
-_TESTED = re.compile(r"\bif \w[\w.]* in \w+\b|[\"'] (?:==|in)|\w(?:==|!=)[\"']")
-_BINDS_TABLE = re.compile(r"[ \t]*(?:self\.)?(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\{|\w*[dD]ict\()")
-_IN = re.compile(r"\bin $")
+_TESTED = lazy(r"\bif \w[\w.]* in \w+\b|[\"'] (?:==|in)|\w(?:==|!=)[\"']")
+_BINDS_TABLE = lazy(r"[ \t]*(?:self\.)?(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\{|\w*[dD]ict\()")
+_IN = lazy(r"\bin $")
 _HANDLED = 200  # characters from a look-up that is tried to what is done if it fails
-_LEAVES = re.compile(r"(?:^|[;:])[ \t]*(?:return|raise)\b")
+_LEAVES = lazy(r"(?:^|[;:])[ \t]*(?:return|raise)\b")
 _IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
-_WARNS = re.compile(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
-_BOUND = re.compile(r"[\s)\\]*(?::[^=]*)?=(?!=)")
-_GETS = re.compile(r"(\w+)(\.get\(|\[)")
+_WARNS = lazy(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
+_BOUND = lazy(r"[\s)\\]*(?::[^=]*)?=(?!=)")
+_GETS = lazy(r"(\w+)(\.get\(|\[)")
 #: What a model that is bound to a name may be moved or cast by.
-_MOVES = re.compile(r"\.(?:cuda|cpu|to|eval|train|requires_grad_|half|to_empty)\(")
+_MOVES = lazy(r"\.(?:cuda|cpu|to|eval|train|requires_grad_|half|to_empty)\(")
 _IN_ARM = ("if", "elif", "else", "try", "except", "case")
 _TESTS = ("if", "elif", "match", "case", "while")
-_TERNARY = re.compile(r"\bif\b")
+_TERNARY = lazy(r"\bif\b")
 #: Headers of blocks that are no arms, whole on one row.
-_HEADS = re.compile(r"(?:def|class|for|while|with)\b[^\n]*:\s*(?:#[^\n]*)?$")
-_OF_SELF = re.compile(r"approximate\s*=\s*self\.(\w+)")
+_HEADS = lazy(r"(?:def|class|for|while|with)\b[^\n]*:\s*(?:#[^\n]*)?$")
+_OF_SELF = lazy(r"approximate\s*=\s*self\.(\w+)")
 #: A product of two, and a call of some name with one.
-_PRODUCT = re.compile(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
+_PRODUCT = lazy(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
 #: What a function holds that compares up to a tolerance, and what a test holds that takes a gradient.
-_CLOSE = re.compile(
+_CLOSE = lazy(
     r"(?<=[A-Za-z_])(?:[cC]lose|[aA]lmost)|(?<![\w.])(?:close|almost)\w*\(|approx\(|assert_near"
     r"|assert(?=[\s\S]*\b(?:abs|absolute)\()|\b(?:abs|absolute)\((?=[\s\S]*assert)"
 )
@@ -164,22 +163,22 @@ _CLOSE = re.compile(
 _TESTED_WORDS = ("assert", "lose(", "def test", "approx(", "lmost")
 #: What finds something with _CLOSE has one of these.
 _COMPARES = ("lose", "lmost", "approx(", "assert_near", "abs(", "absolute(")
-_SLOPES = re.compile(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
+_SLOPES = lazy(r"backward|grad|vjp|jvp|derivative|jac|slope|bwd", re.IGNORECASE)
 #: Names without which no product is one of a gate and a value.
 _GATES = ("gate", "gating", "value", "glu")
-_GATE = re.compile(r"(?<![a-z])(?:up|val)(?![a-z])|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b")
+_GATE = lazy(r"(?<![a-z])(?:up|val)(?![a-z])|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b")
 #: Each row in which _GATE finds something has one of these.
 _GATING = ("up", "val", "wi", "w_", "w0", "w1", "w2", "w3", "_g")
 #: Words of tests between ways to compute the same thing.
-_SWITCH = re.compile(
+_SWITCH = lazy(
     r"fus|fast|slow|jit|script|trac|compil|optimi|kernel|native|built|triton|xformers|apex|eager|efficient|flash|onnx|"
     r"export|train|grad|determin|version|attr|HAS|HAVE|SUPPORT|_[GL][ET]|deploy|inference|vectori|inductor|extension|"
     r"liger|signature|dir\(",
     re.IGNORECASE,
 )
 #: What puts names into the tables of transformers, or asks them for one: see sites/settings.py.
-_STORES = re.compile(r"\bACT2(?:FN|CLS)(?:\.(?:update|setdefault|__setitem__|register)\(|\s*\|=|\[[^]\n]*\]\s*=)")
-_OF_NAME = re.compile(r"\(\s*([^\W\d]\w*)\s*[,)]")
+_STORES = lazy(r"\bACT2(?:FN|CLS)(?:\.(?:update|setdefault|__setitem__|register)\(|\s*\|=|\[[^]\n]*\]\s*=)")
+_OF_NAME = lazy(r"\(\s*([^\W\d]\w*)\s*[,)]")
 
 
 class Selection:

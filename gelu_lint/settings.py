@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from gelu_lint.claims import claim, says_gelu
@@ -12,6 +11,7 @@ from gelu_lint.handwritten import graded
 from gelu_lint.kinds import CONFIGS
 from gelu_lint.model import Edit, Entry, FileSummary, Span, Value
 from gelu_lint.numerics.flavours import FLAVOURS, GELUS, OTHERS, apart, between
+from gelu_lint.patterns import lazy
 
 TYPE_CHECKING = False  # families are loaded where a mapping says which one it is of
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ DEFINING = ("default", "field", "option")
 FILES = CONFIGS
 #: Keys that configurations of transformers have, and few others.
 _HF_KEYS = ("hidden_act", "hidden_activation", "activation_function")
-_ACTIVATION = re.compile(r"(?:\w+_)?(?:act|activation|afn)(?:_fn|_func|_function|_layer)?")
+_ACTIVATION = lazy(r"(?:\w+_)?(?:act|activation|afn)(?:_fn|_func|_function|_layer)?")
 #: Keys under which a file of settings says which class it is for.
 _NAMES_CLASS = ("_target_", "architectures", "_class_name")
 

@@ -8,12 +8,12 @@ too few would change a finding.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from gelu_lint.cut import Piece
 from gelu_lint.named import NamedTuple
 from gelu_lint.outline import parts_of
+from gelu_lint.patterns import lazy
 from gelu_lint.scan import Comment, Logical, Scan, scan
 from gelu_lint.selection import Selection
 from gelu_lint.statements import Statements, outlined
@@ -44,7 +44,7 @@ class Skeleton(NamedTuple):
 SMALL = 100
 #: A text of more rows that cannot be told into statements is not parsed at all.
 LONGEST = 6_000
-_LONE_CR = re.compile(r"\r(?!\n)")
+_LONE_CR = lazy(r"\r(?!\n)")
 # "match" and "case" may be names: then more is left out than need be.
 _HEADERS = frozenset(
     [

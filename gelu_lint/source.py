@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import codecs
 import os
-import re
 import stat
 
+from gelu_lint.patterns import lazy
+
 # Files in these formats are UTF-8 and have no coding cookie: "# Encoding: notes" is just a heading there.
-_NEWLINE, _LINE_END = re.compile("\n"), re.compile(r"\r\n?|\n")
+_NEWLINE, _LINE_END = lazy("\n"), lazy(r"\r\n?|\n")
 _NO_COOKIE = (".cfg", ".ini", ".ipynb", ".json", ".md", ".rst", ".toml", ".txt", ".yaml", ".yml")
 
 #: Files that hold no text: ``text`` is empty, and they cannot be written.
@@ -247,7 +248,7 @@ def _cookie(body: bytes) -> tuple[str, int]:
         return "", 1
     import re
 
-    pattern = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+    pattern = lazy(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
     found, row = pattern.match(first), 1
     if not found and re.match(rb"[ \t\f]*(?:[#\r]|$)", first):  # below code a comment is no cookie
         found, row = pattern.match(second), 2

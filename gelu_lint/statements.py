@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 
 from gelu_lint.lines import Lines, code, spots, targets, words
 from gelu_lint.outline import Part, defined, outline, parts_of
+from gelu_lint.patterns import lazy
 from gelu_lint.scan import Logical, Scan, Statement, scan
 
 #: Calls that set an attribute of what they are given.
-PATCHES = re.compile(r"\b(?:setattr|object|patch)\(")
-_LONE_CR = re.compile(r"\r(?!\n)")
-_GLOBAL = re.compile(r"global((?:[^;\n\\#]|\\\r?\n)*)")
+PATCHES = lazy(r"\b(?:setattr|object|patch)\(")
+_LONE_CR = lazy(r"\r(?!\n)")
+_GLOBAL = lazy(r"global((?:[^;\n\\#]|\\\r?\n)*)")
 
 
 class Statements:

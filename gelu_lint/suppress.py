@@ -7,20 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from gelu_lint.model import Directive, Finding, Span
+from gelu_lint.patterns import lazy
 from gelu_lint.scan import Comment, Scan
 
 # flake8's own pattern and rule: the first match on the (joined) line counts, wherever on the line it stands.
-_NOQA = re.compile(r"# noqa(?::[\s]?(?P<codes>([A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
-_NOQA_FILE = re.compile(r"# flake8[:=]\s*noqa(?P<codes>:\s?(?P<list>[A-Z][0-9A-Z, \t]*))?\s*$", re.IGNORECASE)
-_OURS = re.compile(
-    r"#\s*gelu-lint\s*:\s*(?P<verb>[\w-]*)(?P<open>\s*\[)?(?P<list>[^\]#]*)(?P<close>\])?", re.IGNORECASE
-)
-_NEXT = re.compile(r"(?<=\s)#(?=\s*[^\W\d])")
-_WORD = re.compile(r"[^\s,]+")
-_PREFIX = re.compile(r"GEL\d{0,3}")
-_BARE_GEL = re.compile(r"\s*:\s*GEL(?=\s*(?:$|[,#]))", re.IGNORECASE)
-_NO_COLON = re.compile(r"\s{1,2}:?\s{0,2}GEL\d", re.IGNORECASE)
-_NO_NOQA = re.compile(r"#(?! noqa)\s{0,2}noqa\s?:?\s?GEL\d+", re.IGNORECASE)
+_NOQA = lazy(r"# noqa(?::[\s]?(?P<codes>([A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
+_NOQA_FILE = lazy(r"# flake8[:=]\s*noqa(?P<codes>:\s?(?P<list>[A-Z][0-9A-Z, \t]*))?\s*$", re.IGNORECASE)
+_OURS = lazy(r"#\s*gelu-lint\s*:\s*(?P<verb>[\w-]*)(?P<open>\s*\[)?(?P<list>[^\]#]*)(?P<close>\])?", re.IGNORECASE)
+_NEXT = lazy(r"(?<=\s)#(?=\s*[^\W\d])")
+_WORD = lazy(r"[^\s,]+")
+_PREFIX = lazy(r"GEL\d{0,3}")
+_BARE_GEL = lazy(r"\s*:\s*GEL(?=\s*(?:$|[,#]))", re.IGNORECASE)
+_NO_COLON = lazy(r"\s{1,2}:?\s{0,2}GEL\d", re.IGNORECASE)
+_NO_NOQA = lazy(r"#(?! noqa)\s{0,2}noqa\s?:?\s?GEL\d+", re.IGNORECASE)
 _MOST = 50  # directives in one comment; a comment with more is no comment
 _MEANT = ("", "ignore", "ignore-file", "disable", "skip", "noqa", "off", "ignored", "ignores", "suppress")
 

@@ -18,17 +18,18 @@ from gelu_lint.model import Default, FileSummary, Load, Settings, Span, Taker
 from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import GELUS
 from gelu_lint.outline import Part, defined
+from gelu_lint.patterns import lazy
 from gelu_lint.scan import scan
 from gelu_lint.statements import Statements, statements_of
 
 _KEY = "|".join(sorted(ACTIVATION_KEYS, key=len, reverse=True))
 #: What asks for an activation: an attribute of anything but self that is not set, a key in quotes, a table of names.
-_READS = re.compile(
+_READS = lazy(
     rf"(?<!\bself)(?<!\bcls)\.(?:{_KEY})\b(?!\s*=(?!=))|[\"'](?:{_KEY})[\"']|\b(?:ACT2FN|ACT2CLS|ACT_FN|act2fn)\b|"
     r"\b(?:get|build|make|create|resolve)_(?:\w+_)?act(?:ivation)?(?:_\w+)?\(|"
     r"\bgetattr\(\s*(?:F|nn|torch|jax|functional|activations)\b"
 )
-_OTHERS = re.compile(
+_OTHERS = lazy(
     r"\b(?:SiLU|Swish|ReLU6?|LeakyReLU|PReLU|R?ReLU|ELU|SELU|CELU|Mish|Softplus|Hard[sS]wish|GLU|Snake|SwiGLU)\b|"
     r"\b(?:silu|swish|relu6?|leaky_relu|elu|selu|mish|softplus|hard_?swish|glu|swiglu)\s*\("
 )
@@ -37,40 +38,40 @@ _STEMS = ("hidden_act", "activation", "act_fn", "act_layer", ".act", "\"act", "'
           "nonlinearity", "ACT", "act2fn", "_act", "getattr(")  # fmt: skip
 _STEMS_OF_OTHERS = ("SiLU", "wish", "LU6", "eLU", "SELU", "CELU", ".ELU", " ELU", "ish", "oftplus", "GLU", "Snake",
                     "lu(", "silu", "relu", "glu")  # fmt: skip
-_WORD = re.compile(r"[^\W\d]\w*")
+_WORD = lazy(r"[^\W\d]\w*")
 #: Bases of which nothing but what is common to all modules comes.
-_PLAIN = re.compile(
+_PLAIN = lazy(
     r"Module|Layer|Cell|Block|HybridBlock|object|ABC|Protocol|Generic|Model|LightningModule|NamedTuple|Enum|\w*Output|"
     r"GradientCheckpointingLayer|"
     r"\w*Pre[tT]rainedModel|\w*Mixin|\w*Error|Exception|nn|torch|keras|layers|tf|pl|Function|autograd|metaclass|ABCMeta"
 )
 #: Classes of other files that may hold the activation of a model.
-_HOLDS = re.compile(
+_HOLDS = lazy(
     r"(?!\w*(?:Norm|Kwargs|Output|Cache|Mask))\w*(?:M[lL][pP]|FFN|Ffn|FeedForward|Feedforward|Intermediate|Block|Layer|Encoder|Decoder|Transformer|Expert|"
     r"Stack|Backbone|Activation)\w*"
 )
-_HEADER = re.compile(r"\bclass\s+\w+\s*(?:\(([^)]*)\))?\s*:")
-_GIVEN = re.compile(r"def[ \t]+(?:__init__|__new__|__call__|setup)[ \t]*\(")
-_FIELD = re.compile(r"^[ \t]+(\w+)[ \t]*:[ \t]*([^=\n#]+)", re.MULTILINE)
+_HEADER = lazy(r"\bclass\s+\w+\s*(?:\(([^)]*)\))?\s*:")
+_GIVEN = lazy(r"def[ \t]+(?:__init__|__new__|__call__|setup)[ \t]*\(")
+_FIELD = lazy(r"^[ \t]+(\w+)[ \t]*:[ \t]*([^=\n#]+)", re.MULTILINE)
 #: Names of classes of settings, and those that others derive from, which have none of their own.
-_SETTINGS = re.compile(r"\w*(?:Config|Cfg|Args|Arguments|Params|Settings|Options|HParams)\w*")
-_BASES = re.compile(r"Pre[tT]rainedConfig|ConfigMixin|BaseConfig|DictConfig|OmegaConf|AutoConfig|ModelArgs")
-_PRETRAINED = re.compile(r"\bPre[tT]rainedConfig\b")
-_MODEL_TYPE = re.compile(r"^[ \t]+model_type\s*(?::\s*\w+\s*)?=\s*[\"']([\w-]+)[\"']", re.MULTILINE)
-_DEFAULT = re.compile(rf"(?<![\w.])(?:self\.)?({_KEY})\s*(?::[^=\n,]+)?=\s*([\"'])([\w.\- ]+)\2(?=\s*(?:[,)\n#;]|$))")
-_POPPED = re.compile(rf"\.(?:get|pop)\(\s*[\"']({_KEY})[\"']\s*,\s*([\"'])([\w.\- ]+)\2\s*\)")
-_FROM = re.compile(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)", re.MULTILINE)
-_NAME = re.compile(r"(\w+)(?:\s+as\s+(\w+))?")
+_SETTINGS = lazy(r"\w*(?:Config|Cfg|Args|Arguments|Params|Settings|Options|HParams)\w*")
+_BASES = lazy(r"Pre[tT]rainedConfig|ConfigMixin|BaseConfig|DictConfig|OmegaConf|AutoConfig|ModelArgs")
+_PRETRAINED = lazy(r"\bPre[tT]rainedConfig\b")
+_MODEL_TYPE = lazy(r"^[ \t]+model_type\s*(?::\s*\w+\s*)?=\s*[\"']([\w-]+)[\"']", re.MULTILINE)
+_DEFAULT = lazy(rf"(?<![\w.])(?:self\.)?({_KEY})\s*(?::[^=\n,]+)?=\s*([\"'])([\w.\- ]+)\2(?=\s*(?:[,)\n#;]|$))")
+_POPPED = lazy(rf"\.(?:get|pop)\(\s*[\"']({_KEY})[\"']\s*,\s*([\"'])([\w.\- ]+)\2\s*\)")
+_FROM = lazy(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)", re.MULTILINE)
+_NAME = lazy(r"(\w+)(?:\s+as\s+(\w+))?")
 
 #: A file of settings that is named, and the words of what reads one.
-_FILE = re.compile(r"[\"']((?:[\w\-. ]+/)*[\w\-.]+\.(?:json|ya?ml|toml))[\"']")
-_LOADS = re.compile(r"load|\bopen\(|read_text|read_bytes|from_(?:json|ya?ml|toml|file)|\bparse|\bread_\w+\(")
-_HYDRA = re.compile(r"@(?:hydra\.)?main\(")
-_NAMED = re.compile(r"\b(config_name|config_path)\s*=\s*[\"']([\w./\- ]+)[\"']")
-_FIRST = re.compile(r"\bdef\s+\w+\s*\(\s*(\w+)")
-_WITH = re.compile(r"\bas\s+(\w+)")
-_CHAIN = re.compile(r"\s*(?:\[\s*[\"'](\w+)[\"']\s*\]|\.get\(\s*[\"'](\w+)[\"'][^)]*\)|\.(?!get\()(\w+)(?!\w*\s*\())")
-_FED = re.compile(r"(?<![\w.])([A-Z]\w*)\s*\(")
+_FILE = lazy(r"[\"']((?:[\w\-. ]+/)*[\w\-.]+\.(?:json|ya?ml|toml))[\"']")
+_LOADS = lazy(r"load|\bopen\(|read_text|read_bytes|from_(?:json|ya?ml|toml|file)|\bparse|\bread_\w+\(")
+_HYDRA = lazy(r"@(?:hydra\.)?main\(")
+_NAMED = lazy(r"\b(config_name|config_path)\s*=\s*[\"']([\w./\- ]+)[\"']")
+_FIRST = lazy(r"\bdef\s+\w+\s*\(\s*(\w+)")
+_WITH = lazy(r"\bas\s+(\w+)")
+_CHAIN = lazy(r"\s*(?:\[\s*[\"'](\w+)[\"']\s*\]|\.get\(\s*[\"'](\w+)[\"'][^)]*\)|\.(?!get\()(\w+)(?!\w*\s*\())")
+_FED = lazy(r"(?<![\w.])([A-Z]\w*)\s*\(")
 
 
 class Found(NamedTuple):

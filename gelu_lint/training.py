@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from gelu_lint.lines import SILENT, Lines
 from gelu_lint.model import FileSummary, Loop, Span
+from gelu_lint.patterns import lazy
 from gelu_lint.scan import scan
 
 #: What names the spread of a GELU's output, and the monitor that writes it, alone and as a callback of a trainer.
@@ -29,28 +30,26 @@ _LOOPS = ("for", "while", "async")
 #: What takes the gradients, and what takes the step that follows.
 _TAKES = {
     "torch": (
-        re.compile(r"(?<!def )\w*backward\("),
-        re.compile(r"(?<!sched\.)(?<!scheduler\.)(\w*)(?:\[[^\]]*\]|\([^()]*\))?\.step\("),
+        lazy(r"(?<!def )\w*backward\("),
+        lazy(r"(?<!sched\.)(?<!scheduler\.)(\w*)(?:\[[^\]]*\]|\([^()]*\))?\.step\("),
     ),
     "jax": (
-        re.compile(r"\b(?:value_and_grad|grad)\("),
-        re.compile(r"\bapply_(?:updates|gradients)\(|\b\w*(?:opt|tx|optim)\w*\.update\("),
+        lazy(r"\b(?:value_and_grad|grad)\("),
+        lazy(r"\bapply_(?:updates|gradients)\(|\b\w*(?:opt|tx|optim)\w*\.update\("),
     ),
-    "tensorflow": (re.compile(r"\bgradient\("), re.compile(r"\bapply_gradients\(")),
+    "tensorflow": (lazy(r"\bgradient\("), lazy(r"\bapply_gradients\(")),
 }
-_STEPS = re.compile(r"opt|sgd|adam|scaler|engine|model|trainer|accelerator|solver|_[gd]$|^[gd]_", re.IGNORECASE)
+_STEPS = lazy(r"opt|sgd|adam|scaler|engine|model|trainer|accelerator|solver|_[gd]$|^[gd]_", re.IGNORECASE)
 #: An optimizer of tensors that stand in a list.
-_OF_TENSORS = re.compile(
-    r"\b(?:SGD|Adam\w*|LBFGS|RMSprop|RAdam|AdamW)\(\s*(?:params\s*=\s*)?\[\s*\w+(?:\.\w+)*\s*[\],]"
-)
-_FIT = re.compile(r"([\w.\]\[]+)\.fit\(")
-_EPOCHS = re.compile(r"\bepochs\s*=|steps_per_epoch|validation_data|callbacks\s*=")
-_TRAIN = re.compile(r"\b\w*[tT]rainer\w*(?:\(.*\))?\.train\(", re.DOTALL)
-_TRAINER = re.compile(r"\b\w*[tT]rainer\w*(?:\(.*\))?\.fit\(|\bdef training_step\(", re.DOTALL)
+_OF_TENSORS = lazy(r"\b(?:SGD|Adam\w*|LBFGS|RMSprop|RAdam|AdamW)\(\s*(?:params\s*=\s*)?\[\s*\w+(?:\.\w+)*\s*[\],]")
+_FIT = lazy(r"([\w.\]\[]+)\.fit\(")
+_EPOCHS = lazy(r"\bepochs\s*=|steps_per_epoch|validation_data|callbacks\s*=")
+_TRAIN = lazy(r"\b\w*[tT]rainer\w*(?:\(.*\))?\.train\(", re.DOTALL)
+_TRAINER = lazy(r"\b\w*[tT]rainer\w*(?:\(.*\))?\.fit\(|\bdef training_step\(", re.DOTALL)
 #: Exports to ONNX: of torch by that name, and of Lightning.
 _EXPORTED = ("onnx.export(", ".to_onnx(")
-_EXPORT = re.compile(r"(?<![\w.])(?:torch\.)?onnx\.export\(|\.to_onnx\(")
-_ALONE = re.compile(r"\s*[rRbBuU]{0,2}(?:\"\"\"|'''|\"|')")
+_EXPORT = lazy(r"(?<![\w.])(?:torch\.)?onnx\.export\(|\.to_onnx\(")
+_ALONE = lazy(r"\s*[rRbBuU]{0,2}(?:\"\"\"|'''|\"|')")
 
 
 def trains(data: bytes) -> bool:
@@ -142,7 +141,7 @@ def _by_gradient(lines: Lines, kind: str) -> Iterator[Loop]:
 
 def _calling(lines: Lines, callees: set[str], kind: str) -> Iterator[Loop]:
     """Loops that call one of some functions."""
-    called = re.compile(rf"(?<!def )\b(?:{'|'.join(sorted(map(re.escape, callees)))})\(")
+    called = lazy(rf"(?<!def )\b(?:{'|'.join(sorted(map(re.escape, callees)))})\(")
     for i in range(len(lines)):
         if called.search(_code(lines.text(i))):
             loop = next((j for j in _around(lines, i) if lines.logical[j].word in _LOOPS), -1)

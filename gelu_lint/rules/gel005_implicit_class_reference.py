@@ -26,15 +26,16 @@ from gelu_lint.fixes import can_choose, default_of, spell, why_not
 from gelu_lint.imports import reach
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project, Site
 from gelu_lint.numerics.flavours import between
+from gelu_lint.patterns import lazy
 from gelu_lint.rule import Rule, bad, good, report
 
 _FORMS = {"default": "the default of", "argument": "the argument", "attribute": "the attribute"}
 
 #: What a parameter or attribute is called that holds an activation.
-_ACTIVATION = re.compile(r"act|nonlin|non_lin|fn|func|layer|gelu|ffn|mlp", re.IGNORECASE)
+_ACTIVATION = lazy(r"act|nonlin|non_lin|fn|func|layer|gelu|ffn|mlp", re.IGNORECASE)
 #: What a callable is called that builds a layer from the activation that it is handed by position.
-_BUILDER = re.compile(r"[A-Z][A-Za-z0-9]*[a-z]|.*(?:act|mlp|ffn|block|layer|head|net)", re.DOTALL)
-_NO_BUILDER = re.compile(r".*(?:Error|Exception|Warning|Mock|Type|TypeVar|Enum|Info|Spec|Case|Entry)", re.DOTALL)
+_BUILDER = lazy(r"[A-Z][A-Za-z0-9]*[a-z]|.*(?:act|mlp|ffn|block|layer|head|net)", re.DOTALL)
+_NO_BUILDER = lazy(r".*(?:Error|Exception|Warning|Mock|Type|TypeVar|Enum|Info|Spec|Case|Entry)", re.DOTALL)
 #: Calls that look at what they get, or file it under a name, rather than use it as an activation.
 _KEEPERS = frozenset(
     (

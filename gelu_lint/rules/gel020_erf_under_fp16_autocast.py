@@ -21,7 +21,6 @@ that was trained with erf again. A project whose policy is erf gets no fix.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gelu_lint.facts.table import callables
@@ -29,13 +28,14 @@ from gelu_lint.fixes import can_choose, insert, overruled, spell
 from gelu_lint.misuse import chosen, misuse
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project, Site
 from gelu_lint.numerics.flavours import between
+from gelu_lint.patterns import lazy
 from gelu_lint.roles import is_backward, is_defined, is_mock, is_reference, is_test
 from gelu_lint.rule import Rule, bad, good, report
 
 _CALLS = ("call", "partial", "super")
 #: References that are certainly used: a default or a table only offers one.
 _REFERENCES = ("argument", "attribute", "variable")
-_LIFTED = re.compile(r"\.(?:float\(\)|double\(\)|to\((?:dtype\s*=\s*)?torch\.(?:float32|float64|float|double)\))$")
+_LIFTED = lazy(r"\.(?:float\(\)|double\(\)|to\((?:dtype\s*=\s*)?torch\.(?:float32|float64|float|double)\))$")
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:

@@ -20,11 +20,12 @@ import re
 from collections.abc import Iterator
 
 from gelu_lint.model import FileSummary, Finding, Mask, Project
+from gelu_lint.patterns import lazy
 from gelu_lint.roles import is_reference, is_test
 from gelu_lint.rule import Rule, bad, good
 
 #: Functions that run in training, or are meant to differ each time.
-_ON_PURPOSE = re.compile(r"train|loss|augment|montecarlo|monte_carlo|mcdropout|mc_|bayes|stochastic|noise|noisy", re.I)
+_ON_PURPOSE = lazy(r"train|loss|augment|montecarlo|monte_carlo|mcdropout|mc_|bayes|stochastic|noise|noisy", re.I)
 _GELUS = ("erf", "tanh", "quick", "near", "sparse", "gelu_t", "sigmoid_k", "clipped")
 
 

@@ -22,16 +22,16 @@ a GELU gives as `gelu_output_std`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from gelu_lint.model import FileSummary, Finding, Loop, Project
+from gelu_lint.patterns import lazy
 from gelu_lint.roles import first_gelu, is_test
 from gelu_lint.rule import Rule, bad, good, report
 
 #: Names of what fits a mask, a picture or a pose to a model that stays as it is.
-_OTHER = re.compile(r"explain|regist|attack|inver|latent|pose_|calibrat|conformal|lr_find|find_learning")
-_TRAINS = re.compile(r"train|fit\b|epoch|loader|batch|tune|learn")
+_OTHER = lazy(r"explain|regist|attack|inver|latent|pose_|calibrat|conformal|lr_find|find_learning")
+_TRAINS = lazy(r"train|fit\b|epoch|loader|batch|tune|learn")
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:

@@ -19,19 +19,19 @@ that end below 1.12 and `min-torch` get none.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from gelu_lint.facts.table import callables
 from gelu_lint.model import Edit, FileSummary, Finding, Fix, Project, Requirement, Site
+from gelu_lint.patterns import lazy
 from gelu_lint.roles import is_test
 from gelu_lint.rule import Rule, bad, good
 
 #: The first torch with the argument, and the last one without it: no release lies between.
 _SINCE, _LAST = (1, 12), (1, 11)
-_CLAUSE = re.compile(r"(?P<sign>[<>=~^]+)(?P<gap>\s*)")
+_CLAUSE = lazy(r"(?P<sign>[<>=~^]+)(?P<gap>\s*)")
 #: Folders of code that is not what the project's users install.
-_ASIDE = re.compile(r"(?:^|/)(?:examples?|docs?|tutorials?|benchmarks?)/")
+_ASIDE = lazy(r"(?:^|/)(?:examples?|docs?|tutorials?|benchmarks?)/")
 
 
 def check(file: FileSummary, project: Project) -> Iterator[Finding]:

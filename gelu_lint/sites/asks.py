@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from gelu_lint.claims import words
 from gelu_lint.facts import devices
 from gelu_lint.facts.activation_names import NAMES
+from gelu_lint.patterns import lazy
 from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import dotted, last_name, literal, text_of
 from gelu_lint.tree.names import Names
@@ -71,9 +72,9 @@ _PACE = frozenset(("fast", "faster", "slow"))
 _TRAINING = frozenset(("training", "train", "requires", "grad", "deterministic", "eval"))
 _LIBRARIES = frozenset(("torch", "pytorch", "tf", "tensorflow", "jax", "flax", "keras", "paddle", "library", "pkg"))
 _GUARDS = ("hasattr", "getattr", "signature", "dir", "find_spec", "is_available")
-_FLAG = re.compile(r"_?(?:HAS|HAVE|SUPPORTS?)_[A-Z0-9_]+$|[A-Z0-9_]*_(?:GE|GT|LE|LT)_?[0-9][A-Z0-9_]*$")
-_GREATER = re.compile(r"is_(?:torch|tf|jax)_(?:greater|less)\w*|torch_[gl][et]|compare_versions")
-_CLASS = re.compile(r"[A-Z]\w*[a-z]")
+_FLAG = lazy(r"_?(?:HAS|HAVE|SUPPORTS?)_[A-Z0-9_]+$|[A-Z0-9_]*_(?:GE|GT|LE|LT)_?[0-9][A-Z0-9_]*$")
+_GREATER = lazy(r"is_(?:torch|tf|jax)_(?:greater|less)\w*|torch_[gl][et]|compare_versions")
+_CLASS = lazy(r"[A-Z]\w*[a-z]")
 _SIZED = frozenset(("size", "sizes", "dim", "width", "init", "initializer", "stride", "padding"))
 #: Names of a parameter of a function for activations.
 _PLAIN_SUBJECTS = ("name", "fn", "func", "function", "kind", "type", "s", "key", "fn_name", "fn_type")

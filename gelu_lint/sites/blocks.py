@@ -11,11 +11,12 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from gelu_lint.lines import code, spots
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.nodes import ClassDef, FunctionDef
 
-_METHOD = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
-_DOCSTRING = re.compile(r"\s*[rRbBuU]{0,2}[\"']")
+_METHOD = lazy(r"\s*(?:async\s+)?def\s+(\w+)")
+_DOCSTRING = lazy(r"\s*[rRbBuU]{0,2}[\"']")
 #: Methods that tell what an object was given, and compute nothing with it.
 _TELLS = frozenset(
     (
@@ -25,20 +26,20 @@ _TELLS = frozenset(
 )
 #: What reads every name at once, and the words that show it.
 _MANY = ("locals", "vars", "eval", "exec", "__dict__", "save_hyperparameters", "getfullargspec")
-_ALL = re.compile(r"\blocals\s*\(|\bvars\s*\(|\beval\s*\(|\bexec\s*\(|__dict__|save_hyperparameters|getfullargspec")
-_CONSTANTS = re.compile(r"\s*__(?:constants|slots|all|annotations)__\b")
+_ALL = lazy(r"\blocals\s*\(|\bvars\s*\(|\beval\s*\(|\bexec\s*\(|__dict__|save_hyperparameters|getfullargspec")
+_CONSTANTS = lazy(r"\s*__(?:constants|slots|all|annotations)__\b")
 _LITERAL = r"""(?:[rRuU]?"[^"\\\n]*"|[rRuU]?'[^'\\\n]*'|True|False|[-+]?\d[\w.]*)"""
 # What a line does with a name or attribute: the patterns give the name, which is then compared. To make one for each
 # name takes longer than to search with it.
-_BINDS = re.compile(r"\s*(\w+)\s*(?::[^=]+)?=(?!=)")
-_SETS = re.compile(r"\s*(?:self|this|cls)\.(\w+)\s*(?::[^=]+)?=(?!=)")
-_STORES = re.compile(r"\s*(?:self|this)\.(\w+)\s*(?::[^=]+)?=(?!=)\s*([^;]*)$", re.DOTALL)
-_KEEPS = re.compile(r"\s*self\.(\w+)\s*(?::[^=]+)?=\s*(\w+)\s*$")
-_OVERWRITES = re.compile(rf"\s*((?:self\.)?\w+)\s*(?::[^=]+)?=(?!=)\s*({_LITERAL})\s*(?:#.*)?$")
-_KEYWORD = re.compile(r"\s*=(?!=)")
-_CALL, _RUN = re.compile(r"\s*\("), re.compile(r"\s*(?:\.forward\s*)?\(")
-_OF_SELF = re.compile(r"\W?self\.")
-_LEAD = re.compile(r"[ \t\f]*")
+_BINDS = lazy(r"\s*(\w+)\s*(?::[^=]+)?=(?!=)")
+_SETS = lazy(r"\s*(?:self|this|cls)\.(\w+)\s*(?::[^=]+)?=(?!=)")
+_STORES = lazy(r"\s*(?:self|this)\.(\w+)\s*(?::[^=]+)?=(?!=)\s*([^;]*)$", re.DOTALL)
+_KEEPS = lazy(r"\s*self\.(\w+)\s*(?::[^=]+)?=\s*(\w+)\s*$")
+_OVERWRITES = lazy(rf"\s*((?:self\.)?\w+)\s*(?::[^=]+)?=(?!=)\s*({_LITERAL})\s*(?:#.*)?$")
+_KEYWORD = lazy(r"\s*=(?!=)")
+_CALL, _RUN = lazy(r"\s*\("), lazy(r"\s*(?:\.forward\s*)?\(")
+_OF_SELF = lazy(r"\W?self\.")
+_LEAD = lazy(r"[ \t\f]*")
 _QUOTES = ("'", '"')
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from gelu_lint.claims import one_way, says_gelu
@@ -11,6 +10,7 @@ from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables
 from gelu_lint.model import Arm, Choice, Site
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.asks import Asked, asked, kind_of, of_device, words_of
 from gelu_lint.sites.calls import Calls
 from gelu_lint.sites.context import Around, symbol
@@ -69,7 +69,7 @@ _WRAPPERS = ("partial", "script", "jit", "compile", "vmap", "checkpoint", "Lambd
 #: What holds the name of an activation, among other things.
 _OWNERS = frozenset(("self", "cls", "config", "cfg", "conf", "args", "hparams", "params", "opt", "opts", "get"))
 
-_BY_DEVICE = re.compile(r"_?(?:forward|call|apply)_(?:native|cuda|cpu|hip|rocm|xpu|npu|tpu|hpu|mps|oot|neuron|gpu)")
+_BY_DEVICE = lazy(r"_?(?:forward|call|apply)_(?:native|cuda|cpu|hip|rocm|xpu|npu|tpu|hpu|mps|oot|neuron|gpu)")
 
 #: Methods that are called by other names.
 _BEHAVIOUR = frozenset(("forward", "__call__", "__init__", "__new__", "call", "setup", "build"))

@@ -19,6 +19,7 @@ from gelu_lint.claims import (
     shuns_built_in,
 )
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.context import Role
 from gelu_lint.tree.literals import last_name, text_of
 from gelu_lint.tree.nodes import (
@@ -51,7 +52,7 @@ _FORWARD = frozenset(
     )
 )
 #: Calls that file what they get under the name that they get first.
-_REGISTERS = re.compile(r"regist|add_module|setdefault|add_act|set_act|^add$|^set$", re.IGNORECASE)
+_REGISTERS = lazy(r"regist|add_module|setdefault|add_act|set_act|^add$|^set$", re.IGNORECASE)
 _KEYED = ("variable", "attribute", "table", "argument", "default")
 
 

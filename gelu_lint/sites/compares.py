@@ -12,6 +12,7 @@ from gelu_lint.facts.table import callables
 from gelu_lint.half import COARSE
 from gelu_lint.model import Comparison, Site, Span
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.context import Guards, symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.children import children
@@ -56,7 +57,7 @@ _MAKES = frozenset(
     )
 )
 #: Words of names of what sums many products, in any order: its rounding may need the tolerance.
-_SUMS = re.compile(
+_SUMS = lazy(
     r"linear|matmul|(?<![a-z])(?:b|add|sp)?mm(?![a-z])|dot|einsum|conv|dense|norm|attention|attn|model|layer|mlp|ffn|"
     r"block|forward|proj|(?<![a-z])fc\d?(?![a-z])|gemm|geglu|glu|dropout|encoder|decoder|net(?![a-z])",
     re.IGNORECASE,
@@ -65,10 +66,10 @@ _LARGEST = ("max", "amax", "reduce_max", "nanmax")
 _HANDS = ("abs", "absolute", "fabs", "item", "float", "numpy", "cpu", "detach", "tolist")
 _BOUNDS = ("assertLess", "assertLessEqual")
 _NEGATED = ("assertFalse", "assertNotAlmostEqual", "assertNotEqual", "assert_not_close", "assertNotAllClose")
-_COARSE = re.compile(COARSE, re.IGNORECASE)
+_COARSE = lazy(COARSE, re.IGNORECASE)
 #: A statement of the top level that begins here, and the name that it binds.
-_BLOCK = re.compile(r"^(?:@|(?:async\s+)?(?:def|class)\s+(\w+)|(\w+)\s*(?::[^=\n]*)?=(?!=))", re.MULTILINE)
-_WORD = re.compile(r"[^\W\d]\w*")
+_BLOCK = lazy(r"^(?:@|(?:async\s+)?(?:def|class)\s+(\w+)|(\w+)\s*(?::[^=\n]*)?=(?!=))", re.MULTILINE)
+_WORD = lazy(r"[^\W\d]\w*")
 _DEEP = 8
 _FRAMEWORKS = frozenset(("torch", "numpy", "jax", "tensorflow", "math", "paddle", "mlx", "cupy", "keras", "chex"))
 _NUMBERS = 64

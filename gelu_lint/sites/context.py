@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.tree.children import children
 from gelu_lint.tree.literals import last_name, literal, text_of
 from gelu_lint.tree.nodes import (
@@ -60,11 +60,11 @@ _CAUGHT = ("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", 
 _CAUGHT_ALL = ("Exception", "BaseException")
 
 #: Constants that hold the answer to a question about what is installed: HAS_GELU, IS_NUMPY_2, TORCH_GE_112.
-_FLAG = re.compile(r"_?(?:HAS|HAVE|IS|SUPPORTS?|WITH)(?:_[A-Z0-9_]+)?$|[A-Z0-9_]*_(?:GE|GT|LE|LT)(?:_?\d[A-Z0-9_]*)?$")
+_FLAG = lazy(r"_?(?:HAS|HAVE|IS|SUPPORTS?|WITH)(?:_[A-Z0-9_]+)?$|[A-Z0-9_]*_(?:GE|GT|LE|LT)(?:_?\d[A-Z0-9_]*)?$")
 _EXPECTED = ("xfail", "skipif", "skipIf", "skipUnless", "expectedFailure")
 
 #: Keywords that name what an activation is for, rather than which one it is.
-_NONLINEARITY = re.compile(r"(^|_)(act|activation|nonlinearity|non_linearity)(_|$)")
+_NONLINEARITY = lazy(r"(^|_)(act|activation|nonlinearity|non_linearity)(_|$)")
 
 
 class Role(NamedTuple):

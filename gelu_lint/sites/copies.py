@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from gelu_lint.facts.layers import COPIERS
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.objects import Objects
 from gelu_lint.tree.literals import last_name
@@ -17,7 +18,7 @@ from gelu_lint.tree.walk import Moment
 _DEEP = 10  # names for names that are followed
 
 #: Words of files that may give a copy its activation back, or see to copies in a way of their own.
-_MENDS = re.compile(
+_MENDS = lazy(
     r"(?<!\bself)\.activation\s*=(?!=)|\bsetattr\([^\n]*[\"']activation[\"']|__setstate__|__deepcopy__|__dict__[^\n]*activation"
 )
 

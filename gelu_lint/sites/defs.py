@@ -12,6 +12,7 @@ from gelu_lint.facts.table import find
 from gelu_lint.lines import WORD, code
 from gelu_lint.model import Def, Parameter, Site, Span, Swap
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.blocks import Block, Blocks
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
@@ -22,11 +23,11 @@ from gelu_lint.tree.nodes import AnnAssign, Arg, Assign, Call, ClassDef, CSTNode
 from gelu_lint.tree.walk import Moment, Walk
 
 #: Bases that read no attribute of what derives from them.
-_BASES = re.compile(
+_BASES = lazy(
     r"(?:\w*[a-z])?(?:Module|Layer|Cell|Function|Protocol)|Module|Layer|object|ABC|Block|HybridBlock|GELU|Gelu"
 )
 _RUNS = frozenset(("Sequential", "ModuleList", "LayerList", "SequentialCell", "HybridSequential"))
-_FIELDS = re.compile(r"(?:\w+\.)?(?:dataclass|define|frozen|attrs)|struct\.dataclass|Module")
+_FIELDS = lazy(r"(?:\w+\.)?(?:dataclass|define|frozen|attrs)|struct\.dataclass|Module")
 #: Methods that are given what a class is made with.
 _GIVEN = frozenset(("__init__", "__new__", "setup"))
 #: Words with which code says that it does not use what it accepts.
@@ -34,22 +35,22 @@ _WAIVES = (
     r"ignore|unused|deprecat|no effect|not used|never used|unsupported|not supported|compat|placeholder|dummy|"
     r"reserved|interface|signature|\bAPI\b|not implemented|todo|fixme|hard-?coded|always|no-op"
 )
-_UNUSED = re.compile(r"unused-argument|\bARG00\d\b|unused-variable")
-_DIRECTIVE = re.compile(r"#[^\n]*\b(?:gelu-lint|GEL\d*)\b[^\n]*")
-_APPROXIMATES = re.compile(r"""\._?approx|["']_?approx\w*["']""")
-_FIELD = re.compile(r"\b(\w+)\s*[:=](?!=)")
+_UNUSED = lazy(r"unused-argument|\bARG00\d\b|unused-variable")
+_DIRECTIVE = lazy(r"#[^\n]*\b(?:gelu-lint|GEL\d*)\b[^\n]*")
+_APPROXIMATES = lazy(r"""\._?approx|["']_?approx\w*["']""")
+_FIELD = lazy(r"\b(\w+)\s*[:=](?!=)")
 _IS_GELU = r"isinstance\(\s*(\w+)\s*,\s*\(?\s*[\w.]*GELU\s*,?\s*\)?\s*\)"
-_REFUSES = re.compile(rf"\s*(?:assert\s+{_IS_GELU}|if\s+not\s+{_IS_GELU}\s*:)")
+_REFUSES = lazy(rf"\s*(?:assert\s+{_IS_GELU}|if\s+not\s+{_IS_GELU}\s*:)")
 
-_CLASSES = re.compile(
+_CLASSES = lazy(
     r"^[ \t]*class[ \t]+(\w*(?:Config|Cfg|Args|Arguments|Params|Settings|Options|HParams)\w*)\b", re.MULTILINE
 )
-_COMMENT = re.compile(r"^[ \t]*#[^\n]*|#[^\n\"']*$", re.MULTILINE)
-_READS_KEY = re.compile(
+_COMMENT = lazy(r"^[ \t]*#[^\n]*|#[^\n\"']*$", re.MULTILINE)
+_READS_KEY = lazy(
     r"(?:config|cfg|args|hparams)\.(?:hidden_act|hidden_activation|activation_function|activation_fn|act_fn|activation|"
     r"hidden_activation_fn|act_layer)\b"
 )
-_IMPORTED = re.compile(r"^[ \t]*from[ \t]+(\S+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)", re.MULTILINE)
+_IMPORTED = lazy(r"^[ \t]*from[ \t]+(\S+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
 class _Found(NamedTuple):
@@ -334,10 +335,10 @@ def _keys(settings: Sequence[str], around: Block) -> tuple[str, ...]:
     found: set[str] = set()
     for name in settings:
         word = rf"(?<!\w)(?:self\.)?_?{re.escape(name)}"
-        plain = re.compile(rf"{word}(?:\.\w+)*?\.(\w+)")
-        named = re.compile(rf"{word}(?:\.get\(|\[|\s*,)\s*[\"'](\w+)[\"']")
-        handed = re.compile(rf"{word}\s*[,)]")
-        whole = re.compile(rf"(\w+)\(\s*(?:\w+\s*=\s*)?(?:[^()]*,\s*)?{handed.pattern}")
+        plain = lazy(rf"{word}(?:\.\w+)*?\.(\w+)")
+        named = lazy(rf"{word}(?:\.get\(|\[|\s*,)\s*[\"'](\w+)[\"']")
+        handed = lazy(rf"{word}\s*[,)]")
+        whole = lazy(rf"(\w+)\(\s*(?:\w+\s*=\s*)?(?:[^()]*,\s*)?{handed.pattern}")
         for line in around.holding(name):
             found.update(plain.findall(line.code))
             if '"' in line.text or "'" in line.text:

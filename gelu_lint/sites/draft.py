@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
 from gelu_lint.model import Span
+from gelu_lint.patterns import lazy
 from gelu_lint.tree.nodes import CSTNode
 
-_ENDS = re.compile(r"\r\n|\r|\n")
+_ENDS = lazy(r"\r\n|\r|\n")
 #: What stands before the quote that opens a string, and rarely before an apostrophe.
 _OPENS = ("(", "[", "{", "=", "= ", ", ", ": ")
 _SAMPLE = 8_000  # characters of a file that show which quote it prefers

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gelu_lint.facts.table import callables
 from gelu_lint.model import HANDED, Export, Site, Span
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.context import Around, Guards
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, literal
@@ -23,9 +24,9 @@ _OPSET = "opset_version"
 _EXPORTS = frozenset(("torch.onnx.export", "torch.onnx.utils.export"))
 #: Lightning hands what it does not know to torch.onnx.export.
 _METHOD = "to_onnx"
-_LIGHTNING = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:pytorch_)?lightning\b", re.MULTILINE)
+_LIGHTNING = lazy(r"^[ \t]*(?:from|import)[ \t]+(?:pytorch_)?lightning\b", re.MULTILINE)
 #: Classes of modules at the top level of a text.
-_MODULE = re.compile(r"^class\s+(\w+)\s*\([^()]*Module\b[^()]*\)", re.MULTILINE)
+_MODULE = lazy(r"^class\s+(\w+)\s*\([^()]*Module\b[^()]*\)", re.MULTILINE)
 
 
 class _Found(NamedTuple):

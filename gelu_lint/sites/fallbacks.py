@@ -11,6 +11,7 @@ from gelu_lint.facts.table import find, others
 from gelu_lint.model import Fallback, Site
 from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import GELUS
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.asks import names_activation, subject_of
 from gelu_lint.sites.choices import Choices
 from gelu_lint.sites.context import symbol
@@ -82,9 +83,9 @@ _GATED = frozenset(("geglu", "swiglu", "reglu", "glu"))
 _WARNS = frozenset(
     ("warn", "warning", "warn_once", "warning_once", "error", "info", "print", "log", "debug", "exception")
 )
-_TELLS = re.compile(r"default|fall.?s? ?back|otherwise|unknown|unrecogni|any other|anything else", re.IGNORECASE)
+_TELLS = lazy(r"default|fall.?s? ?back|otherwise|unknown|unrecogni|any other|anything else", re.IGNORECASE)
 _CAUGHT = ("KeyError", "AttributeError", "Exception", "ValueError", "LookupError")
-_NOTHING = re.compile(r"\bnone\b|identity|linear|no activation", re.IGNORECASE)
+_NOTHING = lazy(r"\bnone\b|identity|linear|no activation", re.IGNORECASE)
 
 
 class _Test(NamedTuple):

@@ -6,7 +6,6 @@ looked at for GELUs alone.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from gelu_lint.claims import BACKWARD, backward, says_gelu, words
@@ -17,6 +16,7 @@ from gelu_lint.numerics.identify import identify, settle
 from gelu_lint.numerics.ir import Expr, too_big
 from gelu_lint.numerics.match import Identity
 from gelu_lint.numerics.near import GATES
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.claimed import Claimed, claimed, function_around, owner_of
 from gelu_lint.sites.context import Around, Guards, Role, quote, role, symbol, tested
 from gelu_lint.sites.draft import Draft
@@ -59,7 +59,7 @@ _CHOICE = frozenset(
 )
 _FORWARD_WORDS = ("forward", "fwd", "impl")
 #: TensorFlow 1, which has no GELU.
-_TF1 = re.compile(
+_TF1 = lazy(
     r"\btf\.(contrib|erf|variable_scope|get_variable|Session|placeholder|layers|app|flags|estimator)\b|"
     r"tensorflow\.contrib|compat\.v1|tensorflow\.compat"
 )

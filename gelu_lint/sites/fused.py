@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gelu_lint.claims import says_gelu
 from gelu_lint.model import Use
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.literals import last_name, literal, text_of
@@ -22,7 +22,7 @@ _FUSED = frozenset(
 
 
 #: What tells that a file asks where its tensors are before it calls what only one device has.
-_ASKS = re.compile(r"\bis_cuda\b|\bdevice\.type\b|\bdevice_type\b")
+_ASKS = lazy(r"\bis_cuda\b|\bdevice\.type\b|\bdevice_type\b")
 
 
 class Fused:

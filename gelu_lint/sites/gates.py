@@ -13,6 +13,7 @@ from itertools import pairwise
 from gelu_lint.claims import says_glu
 from gelu_lint.model import Use
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.asks import words_of
 from gelu_lint.sites.calls import Calls
 from gelu_lint.sites.choices import Choices
@@ -35,7 +36,7 @@ from gelu_lint.tree.nodes import (
 from gelu_lint.tree.walk import Moment, Walk
 
 _DEPTH = 6
-_TOKEN = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
+_TOKEN = lazy(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
 _MULTIPLY = ("mul", "multiply", "Multiply")
 _SPLITS = ("chunk", "split", "unbind", "tensor_split", "array_split", "split_with_sizes", "hsplit", "unstack")
 _MATMULS = ("dot", "matmul", "linear", "mm", "bmm", "einsum", "tensordot", "dot_general", "dense")
@@ -96,7 +97,7 @@ _ASIDE = frozenset(
 )
 #: What holds layers.
 _HOLDERS = ("self", "cls", "mod", "layer", "params", "module", "m", "mlp")
-_GMLP = re.compile(r"gmlp|spatial|sgu|g_mlp", re.IGNORECASE)
+_GMLP = lazy(r"gmlp|spatial|sgu|g_mlp", re.IGNORECASE)
 
 
 class _Applied(NamedTuple):

@@ -5,7 +5,6 @@ bfloat16 has the range of float32 and is never meant.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from gelu_lint.claims import says_gelu
 from gelu_lint.half import says_model
 from gelu_lint.model import Context
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.children import children
@@ -65,10 +65,8 @@ _BLOCK, _MODEL, _INPUT, _TENSOR, _SWITCH = "block", "model", "input", "tensor", 
 _DEPTH, _MANY = 4, 5
 _LONG = 80  # characters of a context that are quoted
 #: A model that is cast in place, and a statement that casts one back.
-_CAST = re.compile(r"([\w.]+)\.half\(\)")
-_BACK = re.compile(
-    r"\s*(?:[\w.]+\s*=\s*)?([\w.]+)\.(?:float\(\)|to\((?:dtype\s*=\s*)?torch\.float(?:32)?\))\s*(?:#.*)?$"
-)
+_CAST = lazy(r"([\w.]+)\.half\(\)")
+_BACK = lazy(r"\s*(?:[\w.]+\s*=\s*)?([\w.]+)\.(?:float\(\)|to\((?:dtype\s*=\s*)?torch\.float(?:32)?\))\s*(?:#.*)?$")
 _OFF = "off"  # autocast that is switched off, or of bfloat16
 _AUTOCAST = ".autocast"
 

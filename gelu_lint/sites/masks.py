@@ -10,6 +10,7 @@ from gelu_lint.claims import says_gelu
 from gelu_lint.facts.table import find
 from gelu_lint.model import Mask
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.sites.objects import Objects
@@ -79,7 +80,7 @@ _PRODUCTS = {"Multiply": False, "Divide": True}
 _MUL = ("mul", "mul_", "multiply")
 _DIV = ("div", "div_", "divide", "true_divide")
 #: Words of names that tell training from what comes after it, or that may.
-_TRAINING = re.compile(r"train|determin|infer|eval|dropout_active", re.IGNORECASE)
+_TRAINING = lazy(r"train|determin|infer|eval|dropout_active", re.IGNORECASE)
 _STEADY = frozenset(("manual_seed", "fork_rng", "seed", "set_seed", "PRNGKey"))
 _DRAWS = ("rand", "ernoulli", "uniform", "binomial")
 _FORWARD = ("forward", "__call__", "call", "construct", "apply")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -13,6 +12,7 @@ from gelu_lint.facts.settings import ACTIVATION_KEYS, CLASS_KEYS, KEYS, LOADERS,
 from gelu_lint.facts.table import find_layer, layers
 from gelu_lint.model import Entry
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
 from gelu_lint.tree.bindings import class_of
@@ -50,7 +50,7 @@ from gelu_lint.tree.walk import Moment, Walk
 #: Words of keys that hold the name of an activation.
 _ACTIVATION = frozenset(("act", "acts", "activ", "activation", "activations", "nonlinearity", "nonlin", "actfn"))
 #: What stands beside the name of an activation and may make it wrong.
-_BESIDE = re.compile(r"fp16|float16|precision")
+_BESIDE = lazy(r"fp16|float16|precision")
 #: Calls that make a mapping, or settings, of their keywords.
 _DICTS = ("dict", "OrderedDict")
 _FIELD = ("field", "Field", "ib", "attrib")

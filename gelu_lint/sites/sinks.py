@@ -11,6 +11,7 @@ from gelu_lint.numerics.flavours import OTHERS
 from gelu_lint.numerics.ir import Expr, too_big
 from gelu_lint.numerics.match import REFERENCES, UNKNOWN, Identity, distance, same
 from gelu_lint.numerics.near import GATES
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.claimed import Claimed
 from gelu_lint.sites.context import Around, Role
 from gelu_lint.tree.lowering import Reading
@@ -25,7 +26,7 @@ _GELUS = (*GELU_FLAVOURS, "gelu_t", "clipped", "squared")
 _MOST_ATOMS = 4
 _OTHERS = {name: tuple(map(function, GRID)) for name, function in OTHERS.items() if name not in ("silu", "relu")}
 _GELU_LIKE = (1.55, 1.9)  # slopes of σ(kx) that somebody fitted to Φ: √(8/π), 1.702, 1.7729
-_RANDOM = re.compile(r"rand|bernoulli|mask|dropout", re.IGNORECASE)
+_RANDOM = lazy(r"rand|bernoulli|mask|dropout", re.IGNORECASE)
 
 
 class Sink(NamedTuple):

@@ -9,6 +9,7 @@ from gelu_lint.claims import says_gelu
 from gelu_lint.facts.table import find
 from gelu_lint.model import Site, Swap
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.blocks import Blocks
 from gelu_lint.sites.claimed import owner_of
 from gelu_lint.sites.context import symbol
@@ -41,7 +42,7 @@ from gelu_lint.tree.nodes import (
 )
 from gelu_lint.tree.walk import Moment, Walk
 
-_KEEPS = re.compile(r"(?i)approx")
+_KEEPS = lazy(r"(?i)approx")
 _ENDS = (Return, Raise)
 #: Decorators that leave the parameters as they are.
 _SAME = frozenset(("script", "compile", "wraps", "no_grad", "inference_mode", "staticmethod", "jit", "custom_jvp"))

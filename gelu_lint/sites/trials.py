@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from gelu_lint.claims import claim, says_gelu, words
 from gelu_lint.model import Site, Trial
 from gelu_lint.named import NamedTuple
 from gelu_lint.numerics.flavours import FLAVOURS
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.compares import says_gelu_in
 from gelu_lint.sites.context import symbol
 from gelu_lint.sites.draft import Draft
@@ -28,9 +28,9 @@ _GRADIENT = frozenset(
 )
 _TAKES = frozenset(("backward", "grad", "gradient", "value_and_grad", "elementwise_grad", "vjp", "jacobian", "jacrev"))
 #: Names of tests that ask for something else: whether it runs at all, how fast, or what it raises.
-_OTHER = re.compile(r"bench|perf|speed|time|memory|smoke|rais|error|invalid|compil|export|script|jit|trace|runs|crash")
+_OTHER = lazy(r"bench|perf|speed|time|memory|smoke|rais|error|invalid|compil|export|script|jit|trace|runs|crash")
 #: Names of calls that may fail although nothing is asserted.
-_FAILS = re.compile(r"assert|check|verif|compare|test|expect|valid|rais|fail|equal|close|same|match|ensure|run|call")
+_FAILS = lazy(r"assert|check|verif|compare|test|expect|valid|rais|fail|equal|close|same|match|ensure|run|call")
 _BUILT_IN = frozenset(
     (
         *("print", "float", "int", "range", "len", "list", "tuple", "zip", "enumerate", "abs", "sum", "max", "min"),

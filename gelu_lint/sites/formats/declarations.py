@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from gelu_lint.model import FileSummary
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.formats.comments import directives
 from gelu_lint.source import Source
 
-_COMMENT = re.compile(r"(?:(?<=\s)|^)#[^\r\n]*", re.MULTILINE)
+_COMMENT = lazy(r"(?:(?<=\s)|^)#[^\r\n]*", re.MULTILINE)
 
 
 def facts(source: Source, summary: FileSummary) -> FileSummary:

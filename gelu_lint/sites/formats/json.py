@@ -7,16 +7,16 @@ through once more by tokens, which then cannot go wrong.
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_right
 
 from gelu_lint.model import FileSummary, Span
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.formats import Malformed
 from gelu_lint.sites.formats.document import Node, Pair
 from gelu_lint.sites.formats.settings import concerns, entries, is_template
 from gelu_lint.source import Source
 
-_TOKEN = re.compile(r'[\s,:]*("(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s,:{}\[\]"]+)')
+_TOKEN = lazy(r'[\s,:]*("(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s,:{}\[\]"]+)')
 
 
 def facts(source: Source, summary: FileSummary) -> FileSummary:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 
 
 class Heading(NamedTuple):
@@ -54,23 +55,23 @@ class Document(NamedTuple):
     comments: tuple[Comment, ...]
 
 
-_FENCE = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:(`{3,})[^`]*|(~{3,}).*)$")
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
-_CLOSED = re.compile(r"(?:^|(?<=[ \t]))#+$")
-_UNDERLINE = re.compile(r"[ ]{0,3}(=+|-{2,})[ \t]*$")
-_ADORNED = re.compile(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*$")
-_ITEM = re.compile(r"(\s*)(?:[-*+•]|\d+[.)]|#\.)[ \t]+")
-_DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
-_QUOTE = re.compile(r" {0,3}>")
-_TAG = re.compile(r"\s*</?[A-Za-z][^>]*>?")
-_DEFINITION = re.compile(r" {0,3}\[[^\]]+\]:\s")
-_LETTER = re.compile(r"[^\r\n]")
-_REST_MARKUP = re.compile(r"\.\. ")
-_REST_COMMENT = re.compile(r"[ \t]*(\.\. (?!\[|_|[\w-]+::).*)")
-_CELL = re.compile(r"(?<!\\)\|")
+_FENCE = lazy(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:(`{3,})[^`]*|(~{3,}).*)$")
+_ATX = lazy(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
+_CLOSED = lazy(r"(?:^|(?<=[ \t]))#+$")
+_UNDERLINE = lazy(r"[ ]{0,3}(=+|-{2,})[ \t]*$")
+_ADORNED = lazy(r"([=\-`:'\"~^_*+#<>.])\1{2,}[ \t]*$")
+_ITEM = lazy(r"(\s*)(?:[-*+•]|\d+[.)]|#\.)[ \t]+")
+_DELIMITER = lazy(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+_QUOTE = lazy(r" {0,3}>")
+_TAG = lazy(r"\s*</?[A-Za-z][^>]*>?")
+_DEFINITION = lazy(r" {0,3}\[[^\]]+\]:\s")
+_LETTER = lazy(r"[^\r\n]")
+_REST_MARKUP = lazy(r"\.\. ")
+_REST_COMMENT = lazy(r"[ \t]*(\.\. (?!\[|_|[\w-]+::).*)")
+_CELL = lazy(r"(?<!\\)\|")
 
 #: Markup within a row: what is left out, and what of it is kept (the named group ``kept``).
-_INLINE = re.compile(
+_INLINE = lazy(
     r"""!\[[^\]]{0,300}\](?:\([^)]{0,300}\)|\[[^\]]{0,300}\])?              # images
     | \[(?P<kept>[^\]\[]{1,300})\](?:\([^)]{0,300}\)|\[[^\]]{0,300}\])   # links
     | ~~[^~]{1,300}~~                            # struck out

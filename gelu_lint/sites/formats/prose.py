@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from gelu_lint.model import Directive, Entry, FileSummary, Section, Slot, Span
+from gelu_lint.patterns import lazy
 from gelu_lint.scan import Comment, Scan
 from gelu_lint.sites.formats.markup import Document, Piece, document
 from gelu_lint.source import Source, from_text
@@ -19,7 +20,7 @@ _SAID = (*_NAMED, "activation", "linearit", "relu", "silu", "swish", "mish", "el
 _UNDERLINED = (".rst", ".txt")
 #: What a fix may add; a place where it would not be read as a statement is none.
 _PROBE = "Activation: GELU (exact, erf)"
-_ARCHITECTURE = re.compile(r"\barchitectur|架构", re.IGNORECASE)
+_ARCHITECTURE = lazy(r"\barchitectur|架构", re.IGNORECASE)
 
 
 def facts(source: Source, summary: FileSummary) -> FileSummary:

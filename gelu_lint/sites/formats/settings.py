@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from gelu_lint.facts.settings import CLASS_KEYS, KEYS, is_nearly_approximate
 from gelu_lint.model import Entry, Slot, Span, Value
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.formats.document import Node, Pair, mappings
 from gelu_lint.source import Source
 
 #: A longer string is a text, not the name of an activation.
 _LONGEST = 200
-_GELU = re.compile(r"gelu(?![a-z])")
-_OURS = re.compile(r"(?<![a-z])gelu(?![a-z])|hidden_act")
+_GELU = lazy(r"gelu(?![a-z])")
+_OURS = lazy(r"(?<![a-z])gelu(?![a-z])|hidden_act")
 _TEMPLATE = ("{{", "{%")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from gelu_lint.facts import prose
 from gelu_lint.named import NamedTuple
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.formats.markup import Piece
 
 
@@ -31,61 +32,61 @@ def _any(words: Iterable[str]) -> str:
 
 
 def _words(words: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(rf"\b{_any(words)}\b", re.IGNORECASE)
+    return lazy(rf"\b{_any(words)}\b", re.IGNORECASE)
 
 
-_GELU = re.compile(
+_GELU = lazy(
     r"(?<![\w.])(?:[A-Za-z]\w*\.){0,4}(?:(?:quick|exact|erf|tanh)[ -])?"
     r"(?:\w*gelu\w*|geglu|gaussian error linear units?)(?![\w]|-lint)",
     re.IGNORECASE,
 )
-_JOINT = re.compile(r"[\s_-]")
-_FLAVOURS = tuple((flavour, re.compile(pattern, re.IGNORECASE)) for flavour, pattern in prose.FLAVOURS)
-_LETTERS = re.compile(r"[a-z]+")
-_FOLLOWS = re.compile(r"[\s`'\"*_)\]]*([A-Za-z]+)")
-_TANH = re.compile(r"(?<![\w.])tanh\b", re.IGNORECASE)
+_JOINT = lazy(r"[\s_-]")
+_FLAVOURS = tuple((flavour, lazy(pattern, re.IGNORECASE)) for flavour, pattern in prose.FLAVOURS)
+_LETTERS = lazy(r"[a-z]+")
+_FOLLOWS = lazy(r"[\s`'\"*_)\]]*([A-Za-z]+)")
+_TANH = lazy(r"(?<![\w.])tanh\b", re.IGNORECASE)
 #: What is approximated is no flavour of its own.
-_OF = re.compile(r"(?<=\w\s)(?:of|to|for)\s+(?:the\s+)?(?:exact|erf)\b(?:\s+(?:form|GELU))?", re.IGNORECASE)
-_NEGATED = re.compile(
+_OF = lazy(r"(?<=\w\s)(?:of|to|for)\s+(?:the\s+)?(?:exact|erf)\b(?:\s+(?:form|GELU))?", re.IGNORECASE)
+_NEGATED = lazy(
     r"\b(?:not|no|non|without|never)[\s-]+(?:the\s+|an?\s+|any\s+)?"
     rf"(?P<what>tanh(?:[\s-]{prose.APPROXIMATION})?|{prose.APPROXIMATION}|erf|exact|quick)\b",
     re.IGNORECASE,
 )
-_OTHERS = re.compile(rf"\b{_any(prose.ACTIVATIONS)}\b|\btanh\s+(?:activation|output|head)", re.IGNORECASE)
-_LABEL = re.compile(
+_OTHERS = lazy(rf"\b{_any(prose.ACTIVATIONS)}\b|\btanh\s+(?:activation|output|head)", re.IGNORECASE)
+_LABEL = lazy(
     rf"\s*:?(?P<label>(?:[\w./-]+\s+){{0,4}}?\(?{_any(prose.LABELS)}\b\)?(?:\s*\([^()]{{0,40}}\))?)"
     r"\s*(?P<sign>:|：|=|→|->|—|–|\s-\s|\t|$)\s*",
     re.IGNORECASE,
 )
-_VALUE_COLUMN = re.compile(rf"\s*{_any((*prose.VALUE_COLUMNS, ''))}\s*$", re.IGNORECASE)
-_ACTIVATION = re.compile(r"\s+(?:activations?(?: functions?)?|non-?linearit(?:y|ies))(?=\s*(?:\(|$))", re.IGNORECASE)
+_VALUE_COLUMN = lazy(rf"\s*{_any((*prose.VALUE_COLUMNS, ''))}\s*$", re.IGNORECASE)
+_ACTIVATION = lazy(r"\s+(?:activations?(?: functions?)?|non-?linearit(?:y|ies))(?=\s*(?:\(|$))", re.IGNORECASE)
 
 _ELSEWHERE = _words(prose.ELSEWHERE)
 _FOREIGN = _words(prose.FOREIGN)
 _DOUBT = _words(prose.DOUBT)
-_ARCHITECTURE = re.compile(_any(prose.ARCHITECTURE), re.IGNORECASE)
+_ARCHITECTURE = lazy(_any(prose.ARCHITECTURE), re.IGNORECASE)
 #: What a sentence sets itself off from: it and what hangs on it say nothing of this project.
-_CONTRAST = re.compile(
+_CONTRAST = lazy(
     rf"\(?\b{_any(prose.CONTRAST)}(?!\w)[^,;.()—–]*(?:,\s*(?:which|that|who|where|whose)\b[^,;.()—–]*)?,?",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(
+_CLAUSE = lazy(
     r";|\s[—–]\s|\s--\s|,?\s+but\s|,\s+(?:and\s+)?(?:which|who|whose|where)\s[^,;]*,?|\.\s+(?=[A-Z`])|[!?]\s+"
 )
 _LEAD = rf"[\s,]*(?:{_any(prose.LEADS)}[\s,]+)*"
 _VERB = rf"{_any(prose.VERBS)}\b"
-_OURS = re.compile(
+_OURS = lazy(
     rf"{_LEAD}(?:we|(?:our|this|the|its)(?: \w[\w-]*){{0,2}}? {_any((*prose.PROJECTS, *prose.PARTS))}"
     rf"|(?:all|each|every)(?: \w[\w-]*)?? {_any(prose.PARTS)}|{_any(prose.PARTS)})"
     r"(?: (?:of|in) (?:the|this|our|all|each|every) [\w-]+(?: [\w-]+)?)?"
     rf"(?: {_any(prose.ALWAYS)})* {_VERB}",
     re.IGNORECASE,
 )
-_USES = re.compile(r"\s*(?:uses?|employs?|applies)\s", re.IGNORECASE)
-_WITH = re.compile(rf"{_LEAD}(?:using|with|based on|built (?:with|on))\s", re.IGNORECASE)
-_PASSIVE = re.compile(r"\b(?:is|are) (?:used|applied)\b", re.IGNORECASE)
+_USES = lazy(r"\s*(?:uses?|employs?|applies)\s", re.IGNORECASE)
+_WITH = lazy(rf"{_LEAD}(?:using|with|based on|built (?:with|on))\s", re.IGNORECASE)
+_PASSIVE = lazy(r"\b(?:is|are) (?:used|applied)\b", re.IGNORECASE)
 #: What is named beside an activation for another purpose.
-_ASIDE = re.compile(r"\b(?:softmax|sigmoid)\b", re.IGNORECASE)
+_ASIDE = lazy(r"\b(?:softmax|sigmoid)\b", re.IGNORECASE)
 _MOST = 20_000  # characters of a piece; longer ones are data
 
 

@@ -14,25 +14,26 @@ from bisect import bisect_right
 from typing import Any
 
 from gelu_lint.model import FileSummary, Span
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.formats import Malformed
 from gelu_lint.sites.formats.comments import directives
 from gelu_lint.sites.formats.document import Node, Pair
 from gelu_lint.sites.formats.settings import concerns, entries, is_template
 from gelu_lint.source import Source
 
-_COMMENT = re.compile(r"#[^\r\n]*")
-_BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
-_SPACE = re.compile(r"[ \t]*")
-_STRING = re.compile(
+_COMMENT = lazy(r"#[^\r\n]*")
+_BLANK = lazy(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
+_SPACE = lazy(r"[ \t]*")
+_STRING = lazy(
     r'"""(?:\\[\s\S]|[^\\])*?"""(?:"{0,2})'
     r"|'''[\s\S]*?'''(?:'{0,2})"
     r'|"(?:\\.|[^"\\\r\n])*"'
     r"|'[^'\r\n]*'"
 )
-_BARE = re.compile(r"[^\s=.\[\]{},#\"']+")
+_BARE = lazy(r"[^\s=.\[\]{},#\"']+")
 #: A number, a truth value or a date, which may hold one space.
-_WORD = re.compile(r"[^\s,\]}#]+(?: \d\d:[^\s,\]}#]+)?")
-_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
+_WORD = lazy(r"[^\s,\]}#]+(?: \d\d:[^\s,\]}#]+)?")
+_PLACE = lazy(r"\(at line (\d+), column (\d+)\)")
 
 
 def facts(source: Source, summary: FileSummary) -> FileSummary:

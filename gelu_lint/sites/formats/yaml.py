@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gelu_lint.model import FileSummary, Span, Value
+from gelu_lint.patterns import lazy
 from gelu_lint.sites.formats import Malformed
 from gelu_lint.sites.formats.comments import directives
 from gelu_lint.sites.formats.document import Node, Pair
@@ -25,10 +26,10 @@ _DEEPEST = 100
 #: Pairs that merge keys may bring in, all in all: merges of merges of merges grow without end.
 _MOST_MERGED = 20_000
 
-_COMMENT = re.compile(r"(?:(?<=\s)|^)#[^\r\n]*", re.MULTILINE)
+_COMMENT = lazy(r"(?:(?<=\s)|^)#[^\r\n]*", re.MULTILINE)
 #: What may stand before a scalar: its anchor and its tag.
-_PROPERTY = re.compile(r"[&!][^\s]*(?:\s+(?:#[^\r\n]*)?)*")
-_ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+_PROPERTY = lazy(r"[&!][^\s]*(?:\s+(?:#[^\r\n]*)?)*")
+_ROW = lazy(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _PREFIX = "tag:yaml.org,2002:"
 
 
