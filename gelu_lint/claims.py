@@ -24,6 +24,10 @@ _FLAVOUR_WORDS: dict[str, frozenset[str]] = {
         ("fast", "faster", "approx", "approximate", "approximated", "approximation"), frozenset(("tanh", "quick"))
     ),
 }  # fmt: skip
+#: Last names of calls that hand on the function that they are given first.
+WRAPPERS = frozenset(
+    ("partial", "script", "jit", "compile", "vmap", "checkpoint", "Lambda", "script_if_tracing", "disable")
+)
 _OTHER_ACTIVATIONS = frozenset(
     ("silu", "swish", "relu", "elu", "selu", "celu", "prelu", "mish", "swiglu", "reglu", "glu", "softplus", "sigmoid")
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 
 from gelu_lint import half
-from gelu_lint.claims import backward, chooses, claim, claim_of_text, one_way, says_glu, says_width
+from gelu_lint.claims import WRAPPERS, backward, chooses, claim, claim_of_text, one_way, says_glu, says_width
 from gelu_lint.cut import (
     ASKS,
     FULL,
@@ -118,6 +118,8 @@ _TOSSES = lazy(r"[bB]ernoulli|binomial")
 _THRESHOLD = lazy(r"(?<!-)>|<|floor|round|trunc|ernoulli|binomial|greater|less|\b[gl][te]_?\(")
 #: What stands before a draw that fills a tensor in place and does no more, or that is the test of a condition.
 _ASIDE = lazy(r"\s*[\w.]+\.|[\s\S]*\bif (?:not )?(?:\w+\.)*")
+_SIGN = lazy(r"[()\[\]{},]")
+_LAST = lazy(r"\s*(?:#[^\n]*\s*)*\)")
 _CALL = lazy(r"\s*\(")
 _OPTION = lazy(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
 _NEAR_BY = 80  # characters before a string that an option stands in
@@ -143,6 +145,7 @@ _LEAVES = lazy(r"(?:^|[;:])[ \t]*(?:return|raise)\b")
 _IN_CHAIN = ("if", "elif", "else", "try", "except", "case")
 _WARNS = lazy(r"\s*(?:[\w.]*\.)?(?:warn\w*|log\w*|info|error|debug|exception|print)\(")
 _BOUND = lazy(r"[\s)\\]*(?::[^=]*)?=(?!=)")
+_MAKES = lazy(r"[^=]*=\s*([\w.]+)\(")
 _GETS = lazy(r"(\w+)(\.get\(|\[)")
 #: What a model that is bound to a name may be moved or cast by.
 _MOVES = lazy(r"\.(?:cuda|cpu|to|eval|train|requires_grad_|half|to_empty)\(")
@@ -656,7 +659,7 @@ class Selection:
             at = lines.scopes[at]
         self._product(cut, i, text)
         bound = targets(text)
-        if bound is None:
+        if bound is None or self._hides(cut, text):
             return
         inner = lines.scopes[i]
         of_class = inner >= 0 and lines.logical[inner].word == "class"
@@ -672,6 +675,17 @@ class Selection:
                     place = self._place(found)
                     if place is not None and place[0].lines.scopes[place[1]] >= 0:
                         self._called(place[0], name, [place[1]], "")
+
+    def _hides(self, cut: Cut, text: str) -> bool:
+        """Whether a line binds what an imported class or function makes of a GELU, which stands for that no more."""
+        made = _MAKES.match(text)
+        if made is None or _needle_in(made[1]) or made[1].rpartition(".")[2] in WRAPPERS:
+            return False
+        root, dot, _ = made[1].partition(".")
+        if dot:
+            return root not in ("self", "cls")
+        own = root in cut.lines.bindings[0] or f"class {root}" in self._text or f"def {root}" in self._text
+        return not own and all(self._parts[p].kind == "import" for p in self.statements.binders.get(root, ()))
 
     def _others(self, cut: Cut, owner: int, name: str, i: int) -> Sequence[int]:
         """The lines of a gated unit, other than line ``i``, that mention a name that this line binds.
@@ -745,7 +759,7 @@ class Selection:
         for j in rows:
             text = cut.lines.text(j)
             at = re.search(rf"{re.escape(dot)}\b{name}\s*\(", text)
-            if at is not None:
+            if at is not None and (_takes_one(text, at.end()) or "approximate" in text):
                 self._product(cut, j, text[at.end() - 1 :])
 
     def _product(self, cut: Cut, i: int, text: str) -> None:
@@ -1250,6 +1264,22 @@ def _given(text: str, formula: bool, hands: bool, made: bool) -> set[str]:
     clear = OPAQUE.search(value) is None or TRANSPARENT.search(value) is not None or len(bound[0]) > 1
     clear = clear or formula or (hands and _HANDS.match(value) is not None)
     return bound[0] if clear or (made and _MADE.fullmatch(value.strip())) else set()
+
+
+def _takes_one(text: str, at: int) -> bool:
+    """Whether a call whose arguments begin at an offset has but one of them, as far as brackets tell."""
+    depth = 0
+    for found in _SIGN.finditer(text, at):
+        sign = found[0]
+        if sign in "([{":
+            depth += 1
+        elif sign in ")]}":
+            depth -= 1
+            if depth < 0:
+                break
+        elif not depth:
+            return _LAST.match(text, found.end()) is not None
+    return True
 
 
 def _switches(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gelu_lint.claims import one_way, says_gelu
+from gelu_lint.claims import WRAPPERS, one_way, says_gelu
 from gelu_lint.facts.activation_names import NAMES
 from gelu_lint.facts.record import Callable
 from gelu_lint.facts.table import callables
@@ -64,7 +64,6 @@ _FLAVOURS = ("erf", "tanh", "quick")
 _ANY = "*"  # the slot of all that a function computes on the way to what it gives
 _DEPTH = 6
 _MOST = 80  # characters of a test that are quoted
-_WRAPPERS = ("partial", "script", "jit", "compile", "vmap", "checkpoint", "Lambda", "script_if_tracing", "disable")
 
 #: What holds the name of an activation, among other things.
 _OWNERS = frozenset(("self", "cls", "config", "cfg", "conf", "args", "hparams", "params", "opt", "opts", "get"))
@@ -242,7 +241,7 @@ class Choices:
             return [node]
         if isinstance(node, (Name, Attribute)):
             return self._behind(node, moment, depth + 1)
-        if isinstance(node, Call) and last_name(node.func) in _WRAPPERS and node.args:
+        if isinstance(node, Call) and last_name(node.func) in WRAPPERS and node.args:
             return self._of_value(node.args[0].value, moment, depth + 1)
         if isinstance(node, Call) and isinstance(node.func, (Name, Attribute)):
             return self._behind(node.func, moment, depth + 1)
