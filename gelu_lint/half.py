@@ -69,16 +69,16 @@ class _Rows:
             rb"^[ \t]*(?:>>>|\.\.\.|(?:raise\b|[\w.]*(?:log(?:ger|ging)?|warnings)\.\w+\()"
             rb"(?<!\.half\()(?!.*(?:\.half\(|;)))"
         )
-        # Nor do comparisons, lists of dtypes or of their names, keys of tables, tensors of some dtype, types of Triton,
-        # and what is quoted in prose.
+        # Nor do comparisons, lists of dtypes or of their names, keys of tables, tensors and numbers of some dtype,
+        # types of Triton, and what is quoted in prose.
         kind = rb"(?:torch\.)?(?:half|float16)\b"
         name = rb"[\"'](?:half|fp16|16|16-mixed|16-true)[\"']"
         inside = rb"(?:[^()]|\([^()]*\))*"
         listed = rb"(?:\s*(?:[\w.]+|[\"'][\w-]*[\"'])\s*,)*\s*(?:%b|%b)\s*(?=[,\])}])" % (kind, name)
         self.unused = lazy(
             rb"[=!]=\s*(?:%b|%b)|\bin\s*\(%b|[\[{]%b|=\s*\((?=[^()]*,)%b|%b\s*:|\btl\.float16\b|`+[^`]*`+"
-            rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view|finfo)(?:_like)?\(%b?float16"
-            % (kind, name, listed, listed, listed, kind, inside)
+            rb"|\b(?:zeros|ones|empty|rand|randn|full|tensor|arange|softmax|view|finfo|cast)(?:_like)?\(%b?float16"
+            rb"|\bfloat16\(" % (kind, name, listed, listed, listed, kind, inside)
         )
         self.imports = lazy(
             rb"[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))"

@@ -32,6 +32,8 @@ _HUGE = 60_000
 #: Bytes from which on it is not even looked at for contexts: few files of that length in 300 packages are models, and
 #: no finding there hangs on one.
 _CORE = 100_000
+#: So many files around one are looked at for those that a context matters to.
+_AROUND = 200
 #: Imported names that hold no model: constants, and what Python itself reads.
 _IDLE = lazy(r"[A-Z0-9_]+|__\w+__")
 
@@ -73,6 +75,7 @@ class _Files:
         self._imported: dict[str, tuple[str, ...]] = {}
         self._read: dict[str, bytes] = {}
         self._reaches: dict[str, Reach | None] = {}
+        self._astray: set[str] = set()  # from which nothing leads to what a context matters to
 
     @functools.cached_property
     def names(self) -> Mapping[str, str]:
@@ -143,6 +146,24 @@ class _Files:
                 wanted = [t for t in self._imports(name) if t.rpartition(".")[2] in (rest[0], "*") or t.endswith("*")]
                 waiting += [(name, found) for found in wanted]
         return False
+
+    def leads_to(self, name: str, wanted: Container[str]) -> bool:
+        """Whether a file is one of ``wanted``, or imports one by way of others, as far as so many are looked at."""
+        if name in self._astray:
+            return False
+        seen, waiting = {name}, [name]
+        while waiting and len(seen) < _AROUND:
+            importer = waiting.pop()
+            if importer in wanted:
+                return True
+            for target in self._imports(importer):
+                place = self.modules.find(importer, target)
+                if place is not None and place[0] not in seen and place[0] not in self._astray:
+                    seen.add(place[0])
+                    waiting.append(place[0])
+        if not waiting:
+            self._astray |= seen
+        return bool(waiting)
 
     def importers(self, name: str, target: str) -> Iterator[str]:
         """The files that import a name of a file, or the file whole."""
@@ -321,7 +342,11 @@ class _Whole:
         if not contexts:
             return {}
         marked = {path for path, summary in self._summaries.items() if summary.sites}
-        reach = functools.partial(self._files.reach, marked=marked)
+        exposed = {names[path] for path in self._exposed}
+
+        def reach(name: str) -> Reach | None:
+            return self._files.reach(name, marked) if self._files.leads_to(name, exposed) else None
+
         led = arrivals(contexts, self._files.modules, reach, self._files.importers)
         return {self._files.paths[name]: held for name, held in led.items()}
 
