@@ -71,6 +71,7 @@ _CHANGED = lazy(r"\s*(?!self\.|cls\.)\w+\.\w+\s*=\s*[\"']")
 #: So many names are looked for in the text one by one.
 _FEW = 8
 _ONE_ROW = lazy(r"\s*(?:if|elif|else|try|except|finally|with|for|while|async)\b")
+_MODULE = lazy(r"from\s+([\w.]+)\s+import\b")
 _TOP, _FROM = lazy(r"(?:from|import)\s+(\w+)"), lazy(r"from\s+(\w[\w.]*)\s+import\b")
 #: Rows from which on an import of names from a library is worth a look at these.
 _MANY_NAMES = 3
@@ -84,14 +85,18 @@ _FRAMEWORKS = frozenset(
 )
 #: Calls that keep a GELU that they are given under a name, or decide what becomes of one.
 _KEEPS = lazy(
-    r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\bsave\(|\bjit\.(?:script|trace)\(|\bweights_only\b|"
-    r"\bsafe_globals\b|\bsafe_mode\b|\benable_unsafe_deserialization\b"
+    r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\bsave\((?!\s*[\w.]+\.state_dict\(\))|"
+    r"\bjit\.(?:script|trace)\(|\b(?:weights_only|safe_mode)\s*=\s*\(*False\b|"
+    r"\bsafe_globals\b|\benable_unsafe_deserialization\b"
 )
+#: What lets a file load objects: of such a line nothing else counts.
+_TRUSTS = ("weights_only", "safe_mode", "safe_globals", "enable_unsafe")
+_ARGUMENT = lazy(r"\s*(?:[\w.]+\.)?(\w+)")
 #: What a file with these may do, or with torch and one of those: see screen.place.
 _JIT_WORD = b"j", (b"",), (b"it",)
 _KEPT = (b"Transformer", (b"",), (b"EncoderLayer", b"(")), (b"save", (b"torch.", b"torch import "), (b"",))
 #: A class of the file by the name of one that keeps a GELU, of which it is none.
-_OWN_TRANSFORMER = lazy(r"^class[ \t]+Transformer[ \t]*(?:\((?:(?!Transformer)[^()\n])*\))?[ \t]*:", re.MULTILINE)
+_OWN_LAYER = r"^class[ \t]+%s[ \t]*(?:\((?:(?!Transformer)[^()\n])*\))?[ \t]*:"
 #: What makes a decoder of torch, or copies its layers, where a file makes any.
 _DECODER = "TransformerDecoderLayer"
 _DECODES = lazy(r"\bTransformerDecoder(?:Layer)?\b|\bdeepcopy\(|\b_get_clones\(")
@@ -234,10 +239,12 @@ class Selection:
             self._hands = self._scripts or of_keras
             marked = by_torch or "safe_" in self._text or "unsafe_" in self._text
             kept = _in_rows(self._text, _KEEPING, _KEEPS) if marked else ()
-            self._marks += [(found.start(), found[0], False) for found in self._without_own(kept)]
+            self._marks += [(at.start(), at[0], False) for at in kept if self._of_torch(at) and self._may_keep(at)]
         if _DECODER in self._text and "torch" in self._text:
             decoders = _in_rows(self._text, _DECODING, _DECODES)
-            self._marks += [(found.start(), found[0], False) for found in decoders]
+            decoders = [found for found in decoders if self._of_torch(found)]
+            if any(found[0].startswith("Transformer") for found in decoders):
+                self._marks += [(found.start(), found[0], False) for found in decoders]
         if _EXPORTS in self._text:
             self._marks += [(found.start(), _EXPORTS, False) for found in re.finditer(rf"\b{_EXPORTS}\b", self._text)]
         self._marks.reverse()
@@ -305,13 +312,22 @@ class Selection:
             if place[0].kept.get(place[1], -1) < LIGHT:
                 self._bases(*place)
 
-    def _without_own(self, kept: Sequence[re.Match[str]]) -> Sequence[re.Match[str]]:
-        """Leave out a bare Transformer( behind a class of the file by that name: it is none of torch's."""
-        own = _OWN_TRANSFORMER.search(self._text) if kept else None
-        if own is None:
-            return kept
-        bare = (found[0] == "Transformer(" and self._text[found.start() - 1] != "." for found in kept)
-        return [found for found, is_bare in zip(kept, bare, strict=True) if not is_bare or found.start() < own.start()]
+    def _of_torch(self, found: re.Match[str]) -> bool:
+        """Whether a name of one of torch's layers may be that: no class of the file, or of another module, has it."""
+        name = found[0].rstrip("(")
+        if not name.startswith("Transformer") or self._text[found.start() - 1] == ".":
+            return True
+        own = re.search(_OWN_LAYER % name, self._text, re.MULTILINE)
+        if own is not None:
+            return found.start() < own.start()
+        parts = [self._parts[p] for p in self.statements.binders.get(name, ())]
+        imports = (_MODULE.match(self._text, part.start) for part in parts)
+        return not parts or not all(at is not None and at[1].partition(".")[0] != "torch" for at in imports)
+
+    def _may_keep(self, found: re.Match[str]) -> bool:
+        """Whether what is scripted, if anything is, may be a function of this file, or one that says what it is."""
+        given = _ARGUMENT.match(self._text, found.end()) if found[0].startswith("jit.") else None
+        return given is None or _needle_in(given[1]) or f"def {given[1]}" in self._text
 
     def _half(self, at: int) -> None:
         """Keep the line of an offset, which may make code run in half precision."""
@@ -538,6 +554,9 @@ class Selection:
                 return
             if not _NAME.fullmatch(said) or not claim(said):
                 return
+        if word.startswith(_TRUSTS):
+            self._keep(cut, i, HEADER)
+            return
         if formula:
             self._formula_at(cut, i)
         elif lines.logical[i].word in ("import", "from"):

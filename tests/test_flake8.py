@@ -125,4 +125,4 @@ def test_a_file_without_gelu_loads_nothing_of_ours(project: Path) -> None:
         "print(sorted(m for m in sys.modules if m.startswith(('gelu_lint', 'libcst'))))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['gelu_lint', 'gelu_lint.flake8_plugin', 'gelu_lint.screen']"
+    assert done.stdout.strip() == ("['gelu_lint', 'gelu_lint.flake8_plugin', 'gelu_lint.patterns', 'gelu_lint.screen']")

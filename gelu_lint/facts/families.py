@@ -7,11 +7,11 @@ with where it was read.
 from __future__ import annotations
 
 import functools
+import re
 from typing import NamedTuple
 
 from gelu_lint.facts.activations import ELSEWHERE, REGISTRIES
 from gelu_lint.facts.model_types import TABLE
-from gelu_lint.patterns import lazy
 
 #: Keys for the activation of the layers of a model, of which a family reads one. All others are of single parts.
 MAIN = (
@@ -151,7 +151,7 @@ def by_class(name: str) -> Family | None:
     return Family(name, tuple(types.split(",")) if types else (), _pairs(keys), _pairs(subs))
 
 
-_ARCHITECTURE = lazy(r"(For[A-Z]\w*|Model|LMHeadModel|DoubleHeadsModel|PreTrainedModel)$")
+_ARCHITECTURE = re.compile(r"(For[A-Z]\w*|Model|LMHeadModel|DoubleHeadsModel|PreTrainedModel)$")
 
 
 @functools.lru_cache(maxsize=256)
