@@ -33,7 +33,7 @@ _HUGE = 60_000
 #: no finding there hangs on one.
 _CORE = 100_000
 #: So many files around one are looked at for those that a context matters to.
-_AROUND = 200
+_AROUND = 60
 #: Imported names that hold no model: constants, and what Python itself reads.
 _IDLE = lazy(r"[A-Z0-9_]+|__\w+__")
 
@@ -75,7 +75,7 @@ class _Files:
         self._imported: dict[str, tuple[str, ...]] = {}
         self._read: dict[str, bytes] = {}
         self._reaches: dict[str, Reach | None] = {}
-        self._astray: set[str] = set()  # from which nothing leads to what a context matters to
+        self._leads: dict[str, bool] = {}  # whether a file leads to one that a context matters to
 
     @functools.cached_property
     def names(self) -> Mapping[str, str]:
@@ -149,20 +149,18 @@ class _Files:
 
     def leads_to(self, name: str, wanted: Container[str]) -> bool:
         """Whether a file is one of ``wanted``, or imports one by way of others, as far as so many are looked at."""
-        if name in self._astray:
-            return False
         seen, waiting = {name}, [name]
-        while waiting and len(seen) < _AROUND:
+        while waiting and len(seen) < _AROUND and self._leads.get(waiting[-1]) is not True:
             importer = waiting.pop()
             if importer in wanted:
-                return True
-            for target in self._imports(importer):
+                waiting.append(importer)
+                break
+            for target in self._imports(importer) if importer not in self._leads else ():
                 place = self.modules.find(importer, target)
-                if place is not None and place[0] not in seen and place[0] not in self._astray:
+                if place is not None and place[0] not in seen:
                     seen.add(place[0])
                     waiting.append(place[0])
-        if not waiting:
-            self._astray |= seen
+        self._leads.update(dict.fromkeys([name] if waiting else seen, bool(waiting)))
         return bool(waiting)
 
     def importers(self, name: str, target: str) -> Iterator[str]:
