@@ -289,7 +289,7 @@ class Selection:
         if asked in self._followed:
             return  # a table of many models: all of its line has been looked at for this name
         self._followed.add(asked)
-        self._keep(cut, i, FULL if _CHANGED.match(text) else LIGHT)
+        self._keep(cut, i, FULL if _CHANGED.match(text) else HEADER if lines.defines(i) else LIGHT)
         for owner in lines.enclosing(i, classes=True):
             self._bases(cut, owner)
             for j in lines.below(owner):
