@@ -26,8 +26,13 @@ class Modules:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = frozenset(path for path in paths if path.endswith(".py"))
-        nearest = {path.rpartition("/")[0] for path in self._paths} - {""}
-        self._folders = nearest.union(*map(_above, nearest))
+        self._folders: set[str] = set()
+        for path in self._paths:
+            folder = path.rpartition("/")[0]
+            while folder and folder not in self._folders:
+                self._folders.add(folder)
+                folder = folder.rpartition("/")[0]
+        self._roots = {path.rpartition("/")[2].removesuffix(".py") for path in (*self._paths, *self._folders)}
 
     def find(self, importer: str, target: str) -> tuple[str, tuple[str, ...]] | None:
         """The file that a full name leads to from another one, and what is left of the name; None if none is found.
@@ -46,6 +51,8 @@ class Modules:
             for _ in range(dots - 1):
                 folder = posixpath.dirname(folder)
             return self._below(folder, parts, least=0)
+        if parts and parts[0].partition(MEMBER)[0] not in self._roots:
+            return None  # of a library, as most are
         bases = (folder, self._top(folder), *(source.rstrip("/") for source in _SOURCES))
         found = (self._below(base, parts, least=1) for base in dict.fromkeys(bases))
         return next((place for place in found if place is not None), None)
@@ -75,11 +82,6 @@ class Modules:
 
 def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
-
-
-def _above(path: str) -> Iterator[str]:
-    while path := posixpath.dirname(path):
-        yield path
 
 
 def arrivals(

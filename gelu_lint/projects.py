@@ -117,7 +117,7 @@ class _Files:
         return self.tasks[path]
 
     def _name(self, path: str) -> str:
-        full = path if os.path.isabs(path) else self._here + path
+        full = path if path.startswith(self.root) or os.path.isabs(path) else self._here + path
         if f"{os.sep}." in full:
             full = os.path.normpath(full)
         return full[len(self.root) :].lstrip(os.sep).replace(os.sep, "/")
