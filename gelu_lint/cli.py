@@ -166,7 +166,7 @@ def entry() -> NoReturn:
     """The console script."""
     import gc
 
-    gc.set_threshold(100_000)  # syntax trees are many objects and no cycles: looking for these costs a tenth
+    gc.set_threshold(500_000)  # what a file leaves behind is small, and looking for it in all there is costs a tenth
     sys.exit(main(sys.argv[1:]))
 
 
