@@ -337,6 +337,53 @@ CASES = {
     "    elif name == 'x':\n        return log(1)\n    if name == 'gelu':\n        return nn.GELU()\n"
     "    elif name == 'tanh':\n        return log(2)\n"
     "    else:\n        return nn.Identity()\n    return log(3)\n",
+    "a mask that is drawn by a helper": "def mask_like(x, p):\n    return torch.rand_like(x) < p\n\n\n"
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.act = nn.GELU()\n\n"
+    "    def forward(self, x):\n        return self.act(x) * mask_like(x, 0.5)\n\n"
+    "    def other(self, x):\n        return log(mask_like (x, 0.5))\n",
+    "a mask that no function with a GELU asks for": "def mask_like(x, p):\n    return torch.rand_like(x) < p\n\n\n"
+    "def f(x):\n    return F.gelu(x) * x.mask_like(x)\n\n\ndef g(x):\n    return x * mask_like(x, 0.5)\n",
+    "a mask that is drawn in a test": "def f(x):\n    if (m := torch.rand_like(x) > 0.5) is not None:\n"
+    "        return F.gelu(x) * m\n    if torch.rand(3) > 0.5:\n        log(1)\n    return x\n",
+    "a mask that is filled in place": "def f(x):\n    m = torch.empty_like(x)\n    m.uniform_()\n"
+    "    return F.gelu(x) * (m > 0.5)\n\n\ndef g(x):\n    return F.gelu(x) * (x.new(3).uniform_() > 0.5)\n",
+    "a draw that is but tested": "import random\n\n\ndef f(x):\n    p = random.random()\n    if p < 0.5:\n"
+    "        return F.gelu(x)\n    return F.gelu(x) * (1 if random.random() < 0.5 else 2)\n",
+    "a draw that is tested and multiplied": "def f(x):\n    p = torch.rand_like(x)\n    if p.sum() < 0.5:\n"
+    "        log(p)\n    m = p.ge(0.5)\n    return F.gelu(x) * m\n",
+    "a gate with more arguments": "class GEGLU(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.act = nn.GELU()\n\n    def forward(self, x):\n        gate, value = self.proj(x).chunk(2, dim=-1)\n"
+    "        return self.act(gate * value, value), self.act(\n            gate * value,  # why\n        )\n",
+    "a gate that is made elsewhere": "from m import Mlp\n\n\nclass Own(nn.Module):\n    def __init__(self):\n"
+    "        self.act = nn.GELU()\n\n\nclass GEGLU(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.a = Mlp(act=nn.GELU())\n        self.b = Own(act=nn.GELU())\n"
+    "        self.c = nn.Sequential(nn.GELU())\n        self.d = torch.jit.script(nn.GELU())\n\n"
+    "    def forward(self, x):\n        gate, value = self.proj(x).chunk(2, dim=-1)\n"
+    "        return self.a(gate * value), self.b(gate * value), self.c(gate * value), self.d(gate * value)\n",
+    "what is saved": "def f(model, path):\n    torch.save(model.state_dict(), path)\n"
+    "    torch.save({'act': nn.GELU(), 'x': model.state_dict()}, path)\n    kept = {'act': F.gelu}\n"
+    "    torch.save(kept, path)\n    return torch.load(path, weights_only=log(1))\n",
+    "what is saved and loaded": "def f(path):\n    torch.save({'act': nn.GELU()}, path)\n"
+    "    return torch.load(path, weights_only=False)\n",
+    "what is scripted": "def my_act(x):\n    return F.gelu(x)\n\n\nclass Net(nn.Module):\n"
+    "    def __init__(self, model):\n"
+    "        super().__init__()\n        self.a = torch.jit.script(my_act)\n        self.b = torch.jit.script(model)\n"
+    "        self.c = torch.jit.trace(F.gelu, log(1))\n        s = torch.jit.script(my_act)\n        self.d = s\n",
+    "layers of others by the names of torch's": "from m import TransformerEncoderLayer\n\n"
+    "a = TransformerEncoderLayer(64, 8, activation=nn.GELU('tanh'), batch_first=True)\n"
+    "b = nn.TransformerEncoderLayer(64, 8, activation=nn.GELU('tanh'), batch_first=True)\n",
+    "layers of torch by their names": "from torch.nn import (\n    TransformerEncoderLayer,\n)\n\n"
+    "a = TransformerEncoderLayer(64, 8, activation=nn.GELU('tanh'), batch_first=True)\n",
+    "a layer of one's own by the name of torch's": "class TransformerEncoderLayer(nn.Module):\n"
+    "    def __init__(self, act):\n"
+    "        super().__init__()\n        self.act = act\n\n\na = TransformerEncoderLayer(nn.GELU('tanh'))\n",
+    "a layer that derives from torch's by its name": "class TransformerEncoderLayer(nn.TransformerEncoderLayer):\n"
+    "    pass\n\n\na = TransformerEncoderLayer(64, 8, activation=nn.GELU('tanh'), batch_first=True)\n",
+    "branches by a device that has a name": "on_gpu = log(torch.cuda)\n\n\ndef f(x):\n    fast = x.device.type\n"
+    "    if fast == 'a':\n        return F.gelu(x)\n    return F.gelu(x, approximate='tanh')\n\n\ndef g(x):\n"
+    "    if on_gpu:\n        return F.gelu(x)\n    return F.gelu(x, approximate='tanh')\n",
+    "a model that is bound, moved and cast": "def f(x):\n    net = Net()\n    moved = net.cuda()\n    x = pad(x, 3)\n"
+    "    x = net.embed(x)\n    x = x.half()\n    moved.half()\n    return F.gelu(x)\n",
     "quotes elsewhere": "A = ['a', 'b', 'c']\nB = f('a')\n\n\ndef f(x):\n    return F.gelu(x)\n",
 }
 
