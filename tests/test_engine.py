@@ -568,12 +568,24 @@ USES += [
     *("nn.TransformerDecoderLayer(8, 2, activation=N)", "nn.TransformerDecoder(N, 2)", "copy.deepcopy(N)"),
     *("nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, activation=N), 2)", "nn.Transformer(activation=N)"),
 ]
+USES += [
+    *("F.gelu(x) * N", "helper(x) * self.act(x)", "self.act(x) * gate", "self.act(x * gate)", "self.act(x * gate, y)"),
+    *("N(x) * (torch.rand(3) > K)", "Mlp(act=nn.GELU())", "torch.save(N, x)", "torch.save(x.state_dict(), y)"),
+    *("torch.load(x, weights_only=False)", "torch.jit.trace(N, x)", "Net().to(x)", "N.half()", "x.to(torch.float16)"),
+    *("TABLE.get('gelu', N)(x)", "TABLE[name](x)", "nn.TransformerEncoderLayer(8, 2, activation=F.gelu)"),
+]
 IMPORTS += [
+    "from other import TransformerEncoderLayer",
+    "from other import Mlp",
+    "import random",
     "import keras",
     "from keras.layers import Dense as Layer",
     "from torch.nn import TransformerEncoderLayer as H",
 ]
 VALUES += [
+    *("torch.rand_like(x) < K", "torch.empty(3).bernoulli_(K)", "random.random()", "x.new(3).uniform_() > K"),
+    *("x.device.type", "torch.cuda.is_available()", "TABLE", "Net()", "N.cuda()", "Mlp(act_layer=nn.GELU)"),
+    *("x.chunk(2, dim=-1)", "gate * x", "random.random() < K", "N if random.random() < K else V"),
     "'gelu'",
     "nn.GELU('tanh')",
     "nn.TransformerEncoderLayer",
@@ -584,6 +596,7 @@ VALUES += [
 ]
 #: Lines that bind, rebind or unbind names in every way.
 LINES = [
+    *("TABLE = {'gelu': V, 'relu': V}", "gate, x = V", "x.uniform_()", "self.A = Mlp(act=V)", "N = torch.rand_like(x)"),
     *("N = V", "N = V", "N = V", "N: int = V", "N += V", "N, N = V, V", "N = N = V", "del N", "for N in V:\n    pass"),
     *(
         "for N in y:\n    N = V",
@@ -685,6 +698,12 @@ LINES = [
 ]
 HEADERS = [
     *(
+        "class GEGLU(nn.Module):",
+        "def fI(x, gate):",
+        "class TransformerEncoderLayer(nn.Module):",
+        "class Mlp(nn.Module):",
+    ),
+    *(
         "def fI(self, x, N=V):",
         "def fI(x):",
         "def forward(self, x):",
@@ -729,6 +748,7 @@ HEADERS = [
     *("@register('gelu')\ndef fI(x):", "@property\ndef gelu(self):", "@N\nclass CI:", "def fI(x, approximate='tanh'):"),
 ]
 TESTS = [
+    *("N == 'cuda'", "random.random() < K", "x.is_cuda", "N in TABLE", "self.training"),
     *(
         "x",
         "hasattr(F, 'gelu')",
