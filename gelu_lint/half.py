@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 from gelu_lint.patterns import lazy
 from gelu_lint.screen import place
@@ -81,10 +82,16 @@ class _Rows:
             rb"|\bfloat16\(" % (kind, name, listed, listed, listed, kind, inside)
         )
         self.imports = lazy(
-            rb"[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([\w., \t]+))"
+            rb"[ \t\f]*(?:from(?:[ \t]+|(?=\.))([\w.\x80-\xff]+)[ \t]+import[ \t]*(\((?:[^)#]|#[^\n]*)*\)|[^\n#;]*)"
+            rb"|import[ \t]+([\w., \t\x80-\xff]+))"
         )
-        self.name = lazy(rb"\w+(?:[ \t]+as[ \t]+\w+)?|\*")
-        self.word = lazy(rb"\w+")
+        self.name = lazy(rb"[\w\x80-\xff]+(?:[ \t]+as[ \t]+[\w\x80-\xff]+)?|\*")
+        self.word = lazy(rb"[\w\x80-\xff]+")
+        self.silent = lazy(
+            rb"#[^\n]*|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''"
+            rb"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'",
+            re.DOTALL,
+        )
         self.asked = lazy(rb"isinstance\((?:[^()\n]|\([^()\n]*\))*\)")
         # What says that something does not run in fp16: only what else does makes it matter.
         off = rb"(?:\benabled\s*=\s*False|\bdtype\s*=\s*torch\.bfloat16\s*(?=[,)])|\btorch\.float(?:32)?\s*(?=[,)]))"
@@ -108,8 +115,11 @@ def shows(data: bytes) -> bool:
 
 
 def _is_text(data: bytes, at: int) -> bool:
-    """Whether an offset stands in a string of several rows, as far as counting tells."""
-    return any(data.count(quote) % 2 == 0 and data.count(quote, 0, at) % 2 for quote in _QUOTES)
+    """Whether an offset stands in a string of several rows: counting tells where it may, and is fast."""
+    if not any(data.count(quote) % 2 == 0 and data.count(quote, 0, at) % 2 for quote in _QUOTES):
+        return False
+    around = next((found for found in _rows().silent.finditer(data) if found.end() > at), None)
+    return around is not None and around.start() < at and around[0].startswith(_QUOTES)
 
 
 def _is_on(row: bytes) -> bool:
@@ -172,18 +182,24 @@ def used(data: bytes) -> tuple[str, ...]:
 
 def _imported(data: bytes) -> Iterator[tuple[str, str]]:
     """The full name of each import, and the name that it binds, "" if that is a module, \"*\" if that is many."""
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if b"\\\n" in data:
+        data = data.replace(b"\\\n", b" ")
+    data = data.removeprefix(b"\xef\xbb\xbf")
     at = data.find(b"import")
     while at >= 0:
-        statement = _rows().imports.match(data, data.rfind(b"\n", 0, at) + 1)
+        row = data.rfind(b"\n", 0, at) + 1
+        statement = _rows().imports.match(data, max(row - 1, data.rfind(b";", row, at), data.rfind(b":", row, at)) + 1)
         at = data.find(b"import", max(at + 1, statement.end() if statement is not None else 0))
         if statement is None:
             continue
         module, names, plain = statement.groups()
         if plain:
-            yield from ((name.split()[0], "") for name in plain.decode("ascii", "ignore").split(",") if name.split())
+            yield from ((name.split()[0], "") for name in plain.decode("utf-8", "ignore").split(",") if name.split())
             continue
-        base = module.decode("ascii", "ignore")
+        base = module.decode("utf-8", "ignore")
         glue = "" if base.endswith(".") else "."
         for name in _rows().name.findall(names):
-            words = name.decode("ascii", "ignore").split()
+            words = name.decode("utf-8", "ignore").split()
             yield f"{base}{glue}{words[0]}", words[-1]

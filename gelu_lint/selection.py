@@ -46,15 +46,15 @@ _FRAMEWORKS = frozenset(
 )
 #: Calls that keep a GELU that they are given under a name, or decide what becomes of one.
 _KEEPS = lazy(
-    r"\bTransformer(?:EncoderLayer\b|\()|\bset_fastpath_enabled\(|\bsave\((?!\s*[\w.]+\.state_dict\(\))|"
-    r"\bjit\.(?:script|trace)\(|\b(?:weights_only|safe_mode)\s*=\s*\(*False\b|"
+    r"\bTransformer(?:EncoderLayer\b|\()|(?<=nn\.)Transformer(?=\s*[,)])|\bset_fastpath_enabled\(|\bsave\((?!\s*[\w.]+\.state_dict\(\))|"
+    r"\bjit\.(?:script|trace)\(|\b(?:weights_only|safe_mode)\s*=\s*\(*\s*(?:False\b|(?:#.*)?$)|"
     r"\bsafe_globals\b|\benable_unsafe_deserialization\b"
 )
 #: What lets a file load objects: of such a line nothing else counts.
 _TRUSTS = ("weights_only", "safe_mode", "safe_globals", "enable_unsafe")
 #: What a file with these may do, or with torch and one of those: see screen.place.
 _JIT_WORD = b"j", (b"",), (b"it",)
-_KEPT = (b"Transformer", (b"",), (b"EncoderLayer", b"(")), (b"save", (b"torch.", b"torch import "), (b"",))
+_KEPT = (b"Transformer", (b"",), (b"EncoderLayer", b"(", b")", b",")), (b"save", (b"torch.", b"torch import "), (b"",))
 #: What makes a decoder of torch, or copies its layers, where a file makes any.
 _DECODER = "TransformerDecoderLayer"
 _DECODES = lazy(r"\bTransformerDecoder(?:Layer)?\b|\bdeepcopy\(|\b_get_clones\(")
@@ -66,6 +66,8 @@ _EXPORTS = "opset_version"
 _JIT = lazy(r"\bjit\.script\b|\bjit\.trace\((?!\))|\bjit import\b")
 #: Expressions that a GELU is handed on by, under the name that they are bound to.
 _HANDS = lazy(r"\s*(?:(?:functools\.)?partial\(|lambda\b|(?:torch\.)?(?:jit\.)?(?:script|trace)\(|dict\(|\{)")
+#: One dtype or another, whatever decides.
+_DTYPES = lazy(r"[\s(]*[\w.\"]+\s+if\b.+\belse\s+(?:[\w.]*\bfloat(?:16|32)|[\w.]*\bhalf)[\s)]*(?:\"\"\s*)?", re.DOTALL)
 _MADE = lazy(r"(?!dict|list|set|tuple)[\w.]+\([\w\s=\"']*\)")
 _OPTION = lazy(r"\w*(?:act|proj)\w*\s*=\s*[\"']$")
 _NEAR_BY = 80  # characters before a string that an option stands in
@@ -155,6 +157,14 @@ class Selection(Draws, Gates, Settings, Layers):
             self._keep(cut, i, NEAR)
             self._give(cut, i, text, False)
 
+    def _set_later(self, cut: Cut, i: int, text: str) -> None:
+        """Keep the lines that set keys of what a line saves."""
+        lines, scope = cut.lines, cut.lines.scopes[i]
+        for name in loads(text):
+            for j in lines.mentions(name):
+                if lines.scopes[j] == scope and re.match(rf"\s*{name}\s*\[[^\]\n]*\]\s*=(?!=)", lines.text(j)):
+                    self._keep(cut, j, FULL)
+
     def _compared(self) -> None:
         """Keep all of the functions that compare a GELU up to a tolerance, and of tests that take its gradient."""
         for p, cut in [*self._cuts.items()]:
@@ -231,6 +241,8 @@ class Selection(Draws, Gates, Settings, Layers):
             if light and "__init__(" in text:  # what a base is given counts where its methods run
                 for owner in lines.enclosing(i, classes=True):
                     self._definition_only(cut, owner, LIGHT)
+            if word == "save(":
+                self._set_later(cut, i, text)
             if word and self._scripts and (targets(text) or ((), ()))[1]:
                 self._owner(cut, i)
         if quiet and _BY_PART.search(text):
@@ -399,7 +411,7 @@ def _given(text: str, formula: bool, hands: bool, made: bool) -> set[str]:
     if bound is None:
         return {*_ASSIGNED.findall(plain)} if ";" in plain or ONE_ROW.match(plain) else set()
     clear = OPAQUE.search(value) is None or TRANSPARENT.search(value) is not None or len(bound[0]) > 1
-    clear = clear or formula or (hands and _HANDS.match(value) is not None)
+    clear = clear or formula or (hands and _HANDS.match(value) is not None) or _DTYPES.fullmatch(value) is not None
     return bound[0] if clear or (made and _MADE.fullmatch(value.strip())) else set()
 
 

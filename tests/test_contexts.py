@@ -425,6 +425,56 @@ PROJECTS = {
         "kit/net.py": HEAD + MLP,
         "train.py": "from kit import Mlp\n\nm = Mlp(8).half()\n",
     },
+    "a name on the next row": {
+        "kit/__init__.py": "from .net import \\\n    Mlp\n",
+        "kit/net.py": HEAD + MLP,
+        "train.py": "from kit import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "an import on the next row": {
+        "kit/__init__.py": "from .net \\\n    import Mlp\n",
+        "kit/net.py": HEAD + MLP,
+        "train.py": "from kit import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "brackets in comments": {
+        "kit/__init__.py": "from .net import (  # see 1)\n    Mlp,\n)\n",
+        "kit/net.py": HEAD + MLP,
+        "train.py": "from kit import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "an import behind another": {
+        "kit/__init__.py": "import os; from .net import Mlp\n",
+        "kit/net.py": HEAD + MLP,
+        "train.py": "from kit import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "a mark of the byte order": {
+        "kit/__init__.py": "\ufefffrom .net import Mlp\n",
+        "kit/net.py": HEAD + MLP,
+        "train.py": "from kit import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "a form feed": {
+        "kit/__init__.py": "\x0cfrom .net import Mlp\n",
+        "kit/net.py": HEAD + MLP,
+        "train.py": "from kit import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "rows that end in CR": {
+        "kit/__init__.py": "import os\rfrom .net import Mlp\r",
+        "kit/net.py": HEAD + MLP,
+        "train.py": "from kit import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "a name beyond ASCII": {
+        "kit/__init__.py": "from .modèle import Mlp\n",
+        "kit/modèle.py": HEAD + MLP,
+        "train.py": "from kit import Mlp\n\nm = Mlp(8).half()\n",
+    },
+    "quotes in comments": {
+        "net.py": HEAD + MLP,
+        "train.py": "# not ''' these\nfrom net import Mlp\n\nm = Mlp(8).half()\n# nor ''' these\n",
+    },
+    "one dtype or another, in a long file": {
+        "net.py": HEAD + MLP,
+        "train.py": "import torch\nfrom net import Mlp\n\n"
+        "dtype = torch.float16 if torch.cuda.is_available() else torch.float32\n"
+        "m = Mlp(8).to(dtype)\n" + "\n\ndef f():\n    pass\n" * 50,
+    },
     "a src layout": {
         "src/kit/__init__.py": "",
         "src/kit/net.py": HEAD + MLP,

@@ -384,6 +384,28 @@ CASES = {
     "    if on_gpu:\n        return F.gelu(x)\n    return F.gelu(x, approximate='tanh')\n",
     "a model that is bound, moved and cast": "def f(x):\n    net = Net()\n    moved = net.cuda()\n    x = pad(x, 3)\n"
     "    x = net.embed(x)\n    x = x.half()\n    moved.half()\n    return F.gelu(x)\n",
+    "a gate with comments in its call": "class GEGLU(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.act = nn.GELU()\n\n    def forward(self, x):\n        gate, value = self.proj(x).chunk(2, dim=-1)\n"
+    "        h = gate * value\n        y = self.act(\n            gate * value  # gate, then value\n        )\n"
+    "        z = self.act(  # a, b\n            h  # gate, then value\n        )\n"
+    "        return y, z, self.act(\n            gate * value,  # one, two\n            # (three\n        )\n",
+    "a switch on the next row": "x = torch.load('x', weights_only=(  # why\n    False))\n"
+    "torch.save({'act': nn.GELU()}, 'y')\n",
+    "what is scripted by a keyword": "def act_fwd(x):\n    return F.gelu(x)\n\n\nclass Net(nn.Module):\n"
+    "    def __init__(self):\n        self.a = torch.jit.script(obj=act_fwd)\n",
+    "a layer that is imported twice": "class Outer:\n    def make(self, d):\n"
+    "        from torch.nn import TransformerEncoderLayer\n        act = nn.GELU('tanh')\n"
+    "        return TransformerEncoderLayer(d, 8, 4 * d, 0.1, act, batch_first=True)\n\n\n"
+    "from .layers import TransformerEncoderLayer\n",
+    "a class that derives from torch's transformer": "act = F.gelu\n\n\nclass Net(nn.Transformer, Mixin):\n"
+    "    def __init__(self, d):\n        super().__init__(d, activation=nn.GELU())\n\n\nclass B(nn.Transformer):\n"
+    "    def __init__(self, d):\n        super().__init__(d, activation=act)\n",
+    "a layer behind a space": "class TransformerEncoderLayer(nn.Module):\n    pass\n\n\n"
+    "a = nn. TransformerEncoderLayer(64, 8, activation=nn.GELU('tanh'), batch_first=True)\n",
+    "a key that is set later": "def save(model, path):\n    act = nn.GELU()\n    kept = {'model': model.state_dict()}\n"
+    "    kept['act'] = act\n    torch.save(kept, path)\n",
+    "one dtype or another": "def run(x):\n    dtype = torch.float16 if torch.cuda.is_available() else torch.float32\n"
+    "    net = Mlp().to(dtype)\n    return F.gelu(net(x))\n",
     "quotes elsewhere": "A = ['a', 'b', 'c']\nB = f('a')\n\n\ndef f(x):\n    return F.gelu(x)\n",
 }
 

@@ -14,7 +14,7 @@ from gelu_lint.selecting.keeping import in_rows, needle_in
 from gelu_lint.statements import Statements
 
 _SIGN = lazy(r"[()\[\]{},]")
-_LAST = lazy(r"\s*(?:#[^\n]*\s*)*\)")
+_LAST = lazy(r"(?:\s|\"\")*\)")  # after a last comma: comments have become empty strings
 _MAKES = lazy(r"[^=]*=\s*([\w.]+)\(")
 #: A product of two, and a call of some name with one.
 _PRODUCT = lazy(r"[\w)\]]\s*\*(?!\*)|\b(?:mul|multiply|Multiply)\b")
@@ -23,7 +23,7 @@ _GATES = ("gate", "gating", "value", "glu")
 _GATE = lazy(r"(?<![a-z])(?:up|val)(?![a-z])|(?<![a-z])(?:wi_?[01]|w_?[0-3])\b|_g\b")
 #: Each row in which _GATE finds something has one of these.
 _GATING = ("up", "val", "wi", "w_", "w0", "w1", "w2", "w3", "_g")
-_OF_NAME = lazy(r"\(\s*([^\W\d]\w*)\s*[,)]")
+_OF_NAME = lazy(r"\((?:\s|\"\")*([^\W\d]\w*)(?:\s|\"\")*[,)]")
 
 
 class Gates(Branches):
@@ -89,9 +89,9 @@ class Gates(Branches):
     def _called(self, cut: Cut, name: str, rows: Sequence[int], dot: str) -> None:
         """Keep the lines among ``rows`` that call a GELU by a name with a product."""
         for j in rows:
-            text = cut.lines.text(j)
+            text = code(cut.lines.text(j))
             at = re.search(rf"{re.escape(dot)}\b{name}\s*\(", text)
-            if at is not None and (_takes_one(text, at.end()) or "approximate" in text):
+            if at is not None and ("#" in text or "approximate" in text or _takes_one(text, at.end())):
                 self._product(cut, j, text[at.end() - 1 :])
 
     def _product(self, cut: Cut, i: int, text: str) -> None:

@@ -15,7 +15,10 @@ from gelu_lint.statements import Statements
 
 _HEADER_ENDS = lazy(r"\)\s*(?:->[^\n]*)?:\s*(?:#[^\n]*)?\n")
 _MODULE = lazy(r"from\s+([\w.]+)\s+import\b")
-_ARGUMENT = lazy(r"\s*(?:[\w.]+\.)?(\w+)")
+_ARGUMENT = lazy(r"\s*(?:\w+\s*=\s*)?(?:[\w.]+\.)?(\w+)")
+_NEAR_BY = 80  # characters before a name that a dot stands in
+#: An import of one of torch's layers, wherever it stands.
+_OF_TORCH = r"from\s+torch[\w.]*\s+import\b(?:\s*\([^)]*|[^\n]*)\b%s\b"
 #: A class of the file by the name of one that keeps a GELU, of which it is none.
 _OWN_LAYER = r"^class[ \t]+%s[ \t]*(?:\((?:(?!Transformer)[^()\n])*\))?[ \t]*:"
 _SCRIPTED = lazy(r"@(?:torch\.)?(?:jit\.)?script\b")
@@ -34,7 +37,11 @@ class Layers(Following):
     def _of_torch(self, found: re.Match[str]) -> bool:
         """Whether a name of one of torch's layers may be that: no class of the file, or of another module, has it."""
         name = found[0].rstrip("(")
-        if not name.startswith("Transformer") or self._text[found.start() - 1] == ".":
+        if not name.startswith("Transformer") or self._text[
+            max(0, found.start() - _NEAR_BY) : found.start()
+        ].rstrip().endswith("."):
+            return True
+        if re.search(_OF_TORCH % name, self._text) is not None:
             return True
         own = re.search(_OWN_LAYER % name, self._text, re.MULTILINE)
         if own is not None:
