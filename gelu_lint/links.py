@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -56,6 +57,17 @@ class Modules:
         bases = (folder, self._top(folder), *(source.rstrip("/") for source in _SOURCES))
         found = (self._below(base, parts, least=1) for base in dict.fromkeys(bases))
         return next((place for place in found if place is not None), None)
+
+    @functools.cached_property
+    def _by_folder(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self._paths:
+            found.setdefault(path.rpartition("/")[0], []).append(path)
+        return found
+
+    def inside(self, package: str) -> Iterable[str]:
+        """The modules that lie beside the ``__init__.py`` of a package."""
+        return (path for path in self._by_folder[package.rpartition("/")[0]] if path != package)
 
     def _top(self, folder: str) -> str:
         """The folder that the package around a folder lies in."""

@@ -155,13 +155,24 @@ class _Files:
             if importer in wanted:
                 waiting.append(importer)
                 break
-            for target in self._imports(importer) if importer not in self._leads else ():
-                place = self.modules.find(importer, target)
-                if place is not None and place[0] not in seen:
-                    seen.add(place[0])
-                    waiting.append(place[0])
+            if importer not in self._leads:
+                fresh = [name for name in self._imported_by(importer) if name not in seen]
+                seen.update(fresh)
+                waiting += dict.fromkeys(fresh)
         self._leads.update(dict.fromkeys([name] if waiting else seen, bool(waiting)))
         return bool(waiting)
+
+    def _imported_by(self, importer: str) -> Iterator[str]:
+        """The files that one imports; of a package that is imported whole also the modules that it names of it."""
+        for target in self._imports(importer):
+            place = self.modules.find(importer, target)
+            if place is None:
+                continue
+            yield place[0]
+            if not place[1] and place[0].endswith("__init__.py"):
+                text = self._bytes(importer)
+                inside = self.modules.inside(place[0])
+                yield from (name for name in inside if f".{_stem(name)[0]}.".encode() in text)
 
     def importers(self, name: str, target: str) -> Iterator[str]:
         """The files that import a name of a file, or the file whole."""

@@ -475,6 +475,13 @@ PROJECTS = {
         "dtype = torch.float16 if torch.cuda.is_available() else torch.float32\n"
         "m = Mlp(8).to(dtype)\n" + "\n\ndef f():\n    pass\n" * 50,
     },
+    "a module by way of its package": {
+        "kit/__init__.py": "",
+        "kit/nets/__init__.py": "",
+        "kit/nets/net.py": HEAD + MLP,
+        "kit/mid.py": "from kit import nets\n\n\ndef build():\n    return nets.net.Mlp(8)\n",
+        "train.py": f"import torch\nfrom kit.mid import build\n\n\ndef main(x):\n    m = build()\n{WITH}return m(x)\n",
+    },
     "a src layout": {
         "src/kit/__init__.py": "",
         "src/kit/net.py": HEAD + MLP,
