@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 
 from gelu_lint.patterns import lazy
 from gelu_lint.screen import place
@@ -87,11 +86,6 @@ class _Rows:
         )
         self.name = lazy(rb"[\w\x80-\xff]+(?:[ \t]+as[ \t]+[\w\x80-\xff]+)?|\*")
         self.word = lazy(rb"[\w\x80-\xff]+")
-        self.silent = lazy(
-            rb"#[^\n]*|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''"
-            rb"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'",
-            re.DOTALL,
-        )
         self.asked = lazy(rb"isinstance\((?:[^()\n]|\([^()\n]*\))*\)")
         # What says that something does not run in fp16: only what else does makes it matter.
         off = rb"(?:\benabled\s*=\s*False|\bdtype\s*=\s*torch\.bfloat16\s*(?=[,)])|\btorch\.float(?:32)?\s*(?=[,)]))"
@@ -118,8 +112,10 @@ def _is_text(data: bytes, at: int) -> bool:
     """Whether an offset stands in a string of several rows: counting tells where it may, and is fast."""
     if not any(data.count(quote) % 2 == 0 and data.count(quote, 0, at) % 2 for quote in _QUOTES):
         return False
-    around = next((found for found in _rows().silent.finditer(data) if found.end() > at), None)
-    return around is not None and around.start() < at and around[0].startswith(_QUOTES)
+    from gelu_lint.lines import SILENT
+
+    around = next((found for found in SILENT.finditer(data.decode("latin-1")) if found.end() > at), None)
+    return around is not None and around.start() < at and around[0].encode("latin-1").startswith(_QUOTES)
 
 
 def _is_on(row: bytes) -> bool:
@@ -202,4 +198,5 @@ def _imported(data: bytes) -> Iterator[tuple[str, str]]:
         glue = "" if base.endswith(".") else "."
         for name in _rows().name.findall(names):
             words = name.decode("utf-8", "ignore").split()
-            yield f"{base}{glue}{words[0]}", words[-1]
+            if words and base:  # else it is of another encoding
+                yield f"{base}{glue}{words[0]}", words[-1]

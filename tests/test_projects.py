@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gelu_lint.cli import main
-from gelu_lint.half import imports, shows, spots
+from gelu_lint.half import imports, shows, spots, used
 from gelu_lint.links import Modules
 from gelu_lint.reach import Reach
 from gelu_lint.source import decode
@@ -147,6 +147,20 @@ def test_rows_that_make_others_run_in_half_precision_show(row: str) -> None:
 def test_rows_that_make_nothing_run_in_half_precision_do_not(row: str) -> None:
     assert not shows(f"import torch\n{row}\n".encode())
     assert not spots(f"import torch\n{row}\n".encode(), led=False)
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"from a import (  # \xe9\n    b,\n)\n", ("a.b",)),
+        (b"import \xe9\n", ()),
+        (b"from \xe9 import x\n", ()),
+        ("from é import x\n".encode(), ("é.x",)),
+        (b"from a \\\r\n    import b\rimport c; from d import e\n", ("a.b", "c", "d.e")),
+    ],
+)
+def test_imports_are_told_from_bytes_of_any_encoding(data: bytes, found: tuple[str, ...]) -> None:
+    assert imports(data) == used(data) == found
 
 
 def test_imports_are_told_from_bytes() -> None:
