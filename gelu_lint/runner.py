@@ -480,11 +480,17 @@ def _warm() -> None:
 
 def _screened(task: Task, cache: Memory | None) -> Done | tuple[str, ...] | int | None:
     """What comes of a file without a closer look, how long one takes if it needs that, None for nothing at all: most
-    files. For one that may make others run in fp16 it is what that imports."""
+    files. For one that may make others run in fp16 it is what that imports. A fault of ours costs that file."""
     opened = _opened(task, cache)
     if isinstance(opened, Done):
         return opened
-    data, state = opened
+    try:
+        return _looked_at(task, *opened)
+    except Exception as fault:
+        return Done(_failed(task, fault))
+
+
+def _looked_at(task: Task, data: bytes, state: tuple[int, int, str] | None) -> Done | tuple[str, ...] | int | None:
     if kind_of(task.path) == "prose" and not _asks_what_is_missing(task.settings) and not speaks(data):
         return None  # and not remembered: another selection may ask
     if matters(task.path, data):

@@ -318,3 +318,24 @@ def run_python(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, timeout=50, check=True
     )
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_fault_of_the_screen_costs_one_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], jobs: str
+) -> None:
+    real = runner.matters
+
+    def matters(path: str, data: bytes) -> bool:
+        if path.endswith("clean.py"):
+            raise IndexError("list index out of range")
+        return real(path, data)
+
+    wanted = run(capsys, "check", "--no-cache", "--output-format", "concise", "implicit.py", "hand.py")[1]
+    monkeypatch.setattr(runner, "matters", matters)
+    monkeypatch.setattr(runner, "_MANY", 5)
+    code, out, _ = run(capsys, "check", "--no-cache", "--jobs", jobs, "--output-format", "concise", ".")
+    assert code == 1
+    assert "gelu-lint failed on it (IndexError: list index out of range)" in out
+    assert set(wanted.splitlines()) <= set(out.splitlines())
+    assert out.count("gelu-lint failed") == 1
